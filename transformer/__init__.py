@@ -1,0 +1,56 @@
+"""A Transformer whose every intermediate tensor can be seen. Knows torch and nothing of any screen."""
+
+from .attention import MultiHeadAttention, attention, attention_scores, attention_weights
+from .cache import KVCache
+from .checkpoint import Checkpoint, load_checkpoint, load_training, save_checkpoint
+from .config import TransformerConfig
+from .decode import DecodeStep, greedy_decode
+from .masks import causal_mask, padding_mask
+from .model import Transformer
+from .positional import angular_frequencies, rotate, rotation, sinusoidal_encoding
+from .presets import PRESET_NOTES, PRESETS
+from .tasks import TASKS, Batch, ReversalTask
+from .tokenizer import BOS, EOS, PAD, SymbolTokenizer
+from .trace import AttentionRecord, AttentionSite, ResidualSite, Trace
+from .train import TrainSettings, TrainState, TrainStep, exact_match, sequence_loss, train
+
+__all__ = [
+    "BOS",
+    "EOS",
+    "PAD",
+    "PRESETS",
+    "PRESET_NOTES",
+    "TASKS",
+    "AttentionRecord",
+    "AttentionSite",
+    "Batch",
+    "Checkpoint",
+    "DecodeStep",
+    "KVCache",
+    "MultiHeadAttention",
+    "ResidualSite",
+    "ReversalTask",
+    "SymbolTokenizer",
+    "Trace",
+    "TrainSettings",
+    "TrainState",
+    "TrainStep",
+    "Transformer",
+    "TransformerConfig",
+    "angular_frequencies",
+    "attention",
+    "attention_scores",
+    "attention_weights",
+    "causal_mask",
+    "exact_match",
+    "greedy_decode",
+    "load_checkpoint",
+    "load_training",
+    "padding_mask",
+    "rotate",
+    "rotation",
+    "save_checkpoint",
+    "sequence_loss",
+    "sinusoidal_encoding",
+    "train",
+]

@@ -1,0 +1,145 @@
+"""Greedy decoding, one token at a time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from .cache import KVCache
+from .masks import causal_mask
+from .model import Transformer
+from .tokenizer import BOS, EOS, PAD
+from .trace import AttentionSite, Trace
+
+Stop = Literal["eos", "limit"]
+
+
+@dataclass(frozen=True)
+class DecodeStep:
+    """One new token for each of B sources, and all that led to it.
+
+    index           the step, from 0.
+    token           (B,), the token taken; PAD where the source had already ended.
+    logits          (B, V), what the model gave for this position.
+    candidates      (B, V), token ids from the most to the least probable; the greedy choice comes first.
+    probabilities   (B, V), theirs, over the full vocabulary: rows sum to 1.
+    log_probability (B,), natural logarithm of the probability of all tokens taken so far.
+    weights         for every attention site of the decoder the new row: (B, H, T_k).
+    stopped         per source None while it goes on, "eos" or "limit" once it has ended.
+    """
+
+    index: int
+    token: Tensor
+    logits: Tensor
+    candidates: Tensor
+    probabilities: Tensor
+    log_probability: Tensor
+    weights: dict[AttentionSite, Tensor]
+    stopped: tuple[Stop | None, ...]
+
+
+def greedy_decode(
+    model: Transformer,
+    src: Tensor,
+    max_new_tokens: int,
+    *,
+    src_mask: Tensor | None = None,
+    memory: Tensor | None = None,
+    forced: Tensor | None = None,
+    use_cache: bool = True,
+    bos_id: int = BOS,
+    eos_id: int = EOS,
+    pad_id: int = PAD,
+) -> Iterator[DecodeStep]:
+    """Decode src (B, S), taking the most probable token at each step, until every source has ended.
+
+    src_mask  (B, 1, 1, S), hides source padding.
+    memory    the encoder's output (B, S, d_model) if it is known already; else the encoder runs once.
+    forced    (B, P), tokens to take in the first P steps in place of the greedy ones.
+    use_cache False runs the whole prefix again at each step: the same result, for comparison.
+
+    Runs in eval mode and without gradients, whatever mode the model is in. Raises ValueError at the call when
+    max_new_tokens needs more positions than the model's max_len, or when forced does not fit.
+    """
+    if not 1 <= max_new_tokens <= model.config.max_len:
+        raise ValueError(
+            f"max_new_tokens is {max_new_tokens}; this model takes 1 to {model.config.max_len} (its max_len)"
+        )
+    if forced is not None and (forced.ndim != 2 or forced.shape[0] != src.shape[0] or forced.shape[1] > max_new_tokens):
+        raise ValueError(
+            f"forced tokens of shape {tuple(forced.shape)} do not fit {src.shape[0]} sources "
+            f"and {max_new_tokens} new tokens"
+        )
+    if memory is None:
+        with evaluating(model), torch.no_grad():
+            memory = model.encode(src, src_mask)
+    ids = (bos_id, eos_id, pad_id)
+    return _steps(model, memory, src_mask, max_new_tokens, forced, use_cache, ids)
+
+
+@torch.no_grad()
+def _steps(
+    model: Transformer,
+    memory: Tensor,
+    src_mask: Tensor | None,
+    max_new_tokens: int,
+    forced: Tensor | None,
+    use_cache: bool,
+    ids: tuple[int, int, int],
+) -> Iterator[DecodeStep]:
+    bos_id, eos_id, pad_id = ids
+    B = memory.shape[0]
+    prefix = torch.full((B, 1), bos_id)
+    cache = KVCache() if use_cache else None
+    total = torch.zeros(B)
+    stopped: list[Stop | None] = [None] * B
+
+    for index in range(max_new_tokens):
+        trace = Trace()
+        with evaluating(model):
+            if use_cache:
+                state = model.decode(prefix[:, -1:], memory, None, src_mask, trace, cache)
+            else:
+                state = model.decode(prefix, memory, causal_mask(index + 1), src_mask, trace)
+            logits = model.project(state[:, -1])  # (B, V)
+        log_probs = logits.log_softmax(dim=-1)
+        candidates = log_probs.argsort(dim=-1, descending=True, stable=True)
+        token = candidates[:, 0] if forced is None or index >= forced.shape[1] else forced[:, index]
+
+        going = torch.tensor([stop is None for stop in stopped])
+        token = token.where(going, pad_id)
+        total = total + log_probs.gather(1, token.unsqueeze(1)).squeeze(1).where(going, 0.0)
+        for b in range(B):
+            if stopped[b] is None and int(token[b]) == eos_id:
+                stopped[b] = "eos"
+            elif stopped[b] is None and index == max_new_tokens - 1:
+                stopped[b] = "limit"
+        yield DecodeStep(
+            index=index,
+            token=token,
+            logits=logits,
+            candidates=candidates,
+            probabilities=log_probs.gather(1, candidates).exp(),
+            log_probability=total,
+            weights={site: record.weights[:, :, -1] for site, record in trace.attention.items()},
+            stopped=tuple(stopped),
+        )
+        if all(stopped):
+            return
+        prefix = torch.cat((prefix, token.unsqueeze(1)), dim=1)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Eval mode inside, the mode it had afterwards."""
+    training = model.training
+    if training:
+        model.eval()
+    try:
+        yield
+    finally:
+        if training:
+            model.train()

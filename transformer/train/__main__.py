@@ -1,0 +1,148 @@
+"""Train a task from the command line: ``python -m transformer.train reverse``."""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import torch
+
+from ..checkpoint import load_training, save_checkpoint
+from ..config import TransformerConfig
+from ..model import Transformer
+from ..presets import PRESETS
+from ..tasks import TASKS, ReversalTask
+from .loop import TrainState, TrainStep, exact_match, train
+from .settings import TrainSettings
+
+QUICK_CONFIG = TransformerConfig(
+    src_vocab_size=12,
+    tgt_vocab_size=12,
+    d_model=64,
+    n_heads=4,
+    d_ff=256,
+    n_encoder_layers=1,
+    n_decoder_layers=1,
+    dropout=0.0,
+    norm="pre",
+    max_len=64,
+)
+DOCUMENT_SETTINGS = TrainSettings(steps=6_000, batch_size=64, lr=1.0, schedule="inverse_sqrt", warmup=400)
+FRESH_SEED = 1_000_003  # fresh sequences for measuring come from another stream than a run's own
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse, train, measure, save. Returns the exit status: 0 done, 1 stopped before the end, 2 a wrong request."""
+    args = _parser().parse_args(argv)
+    torch.set_num_threads(args.threads)
+    try:
+        model, task, settings, state, seed = _resumed(args) if args.resume else _fresh(args)
+    except (ValueError, OSError) as error:
+        print(f"transformer.train: {error}", file=sys.stderr)
+        return 2
+    n_parameters = sum(p.numel() for p in model.parameters())
+    print(f"{task.name}: {n_parameters:,} parameters, {settings.steps:,} steps of {settings.batch_size}, seed {seed}")
+    _run(model, task, settings, state, args.stop_at)
+
+    metrics = {}
+    if args.check:
+        right = exact_match(model, task, args.check, torch.Generator().manual_seed(FRESH_SEED + seed))
+        metrics = {"exact_match": right, "exact_match_of": args.check}
+        print(f"exact match: {right:,} of {args.check:,} fresh sequences")
+    finished = state.step == settings.steps
+    if args.out:
+        training = {"settings": asdict(settings), "seed": seed, "steps_done": state.step}
+        save_checkpoint(args.out, model, task, training=training, metrics=metrics, state=None if finished else state)
+        print(f"saved {args.out}" + ("" if finished else f"; go on with --resume {args.out}"))
+    return 0 if finished else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m transformer.train",
+        description="Train a Transformer on a task and write a safetensors checkpoint.",
+    )
+    parser.add_argument("task", choices=list(TASKS))
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where to write the checkpoint")
+    parser.add_argument("--seed", type=int, default=0, help="of weights, data and dropout (default 0)")
+    parser.add_argument(
+        "--setting", choices=("quick", "document"), default="quick",
+        help="the quick model (default), or the 930,828 parameters and 6,000 steps of document 001",
+    )  # fmt: skip
+    for name in ("steps", "batch-size", "warmup"):
+        parser.add_argument(f"--{name}", type=int, metavar="N", help="in place of the setting's own")
+    parser.add_argument("--lr", type=float, help="in place of the setting's own")
+    for name in ("d-model", "heads", "d-head", "d-ff", "layers"):
+        parser.add_argument(f"--{name}", type=int, metavar="N", help="in place of the setting's own")
+    parser.add_argument("--dropout", type=float, help="in place of the setting's own")
+    parser.add_argument("--min-len", type=int, metavar="N", help="shortest sequence (quick 0, document 3)")
+    parser.add_argument("--max-len", type=int, metavar="N", default=8, help="longest sequence (default 8)")
+    parser.add_argument(
+        "--check", type=int, metavar="N", default=4096, help="fresh sequences to decode at the end (default 4096)"
+    )
+    parser.add_argument(
+        "--resume", type=Path, metavar="FILE", help="go on with a run that was stopped; sizes and settings are its own"
+    )
+    parser.add_argument("--stop-at", type=int, metavar="STEP", help="stop after this step, to be resumed later")
+    parser.add_argument("--threads", type=int, default=1, help="torch threads (default 1)")
+    return parser
+
+
+Run = tuple[Transformer, ReversalTask, TrainSettings, TrainState, int]
+
+
+def _fresh(args: argparse.Namespace) -> Run:
+    document = args.setting == "document"
+    min_len = args.min_len if args.min_len is not None else 3 if document else 0
+    task = TASKS[args.task](min_len=min_len, max_len=args.max_len)
+    config = PRESETS["reversal"] if document else QUICK_CONFIG
+    config = replace(config, **_given(
+        src_vocab_size=task.tokenizer.vocab_size, tgt_vocab_size=task.tokenizer.vocab_size, d_model=args.d_model,
+        n_heads=args.heads, d_head=args.d_head, d_ff=args.d_ff, n_encoder_layers=args.layers,
+        n_decoder_layers=args.layers, dropout=args.dropout,
+    ))  # fmt: skip
+    settings = DOCUMENT_SETTINGS if document else TrainSettings()
+    settings = replace(settings, **_given(steps=args.steps, batch_size=args.batch_size, warmup=args.warmup, lr=args.lr))
+    model = Transformer(config, torch.Generator().manual_seed(args.seed))
+    return model, task, settings, TrainState(model, settings), args.seed
+
+
+def _resumed(args: argparse.Namespace) -> Run:
+    checkpoint, settings, state = load_training(args.resume)
+    return checkpoint.model, checkpoint.task, settings, state, checkpoint.training["seed"]
+
+
+def _given(**values: object) -> dict[str, object]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _run(
+    model: Transformer, task: ReversalTask, settings: TrainSettings, state: TrainState, stop_at: int | None
+) -> None:
+    """Train with a progress bar until the end, ``stop_at`` or Ctrl-C."""
+    first, start = state.step, time.perf_counter()
+    last = min(stop_at or settings.steps, settings.steps)
+    try:
+        while state.step < last:
+            for step in train(model, task, settings, state):
+                _show(step, settings.steps, (step.step - first) / (time.perf_counter() - start))
+                if step.step >= last:
+                    break
+    except KeyboardInterrupt:
+        print(f"\nstopped after step {state.step:,}")
+
+
+def _show(step: TrainStep, steps: int, rate: float) -> None:
+    """One line that renews itself on a terminal; ten lines in a log."""
+    if not sys.stdout.isatty() and step.step % max(1, steps // 10):
+        return
+    filled = 24 * step.step // steps
+    bar = "█" * filled + "░" * (24 - filled)
+    line = f"{bar} {step.step:>6,}/{steps:,}  loss {step.loss:.4f}  lr {step.learning_rate:.2e}  {rate:.0f} steps/s"
+    print(line, end="\n" if step.step == steps or not sys.stdout.isatty() else "\r", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""How a run is trained."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """How to train: Adam (Kingma and Ba 2015) with a warmed-up learning rate and clipped gradients.
+
+    schedule  "linear": up to ``lr`` over ``warmup`` steps, then straight to 0 at ``steps``.
+              "inverse_sqrt": lr d_model^-0.5 min(step^-0.5, step warmup^-1.5), paper Eq. 3 when lr is 1.
+    clip      largest norm of all gradients together.
+    """
+
+    steps: int = 600
+    batch_size: int = 32
+    lr: float = 7e-3
+    schedule: Literal["linear", "inverse_sqrt"] = "linear"
+    warmup: int = 50
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-9
+    clip: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "warmup"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        for name in ("lr", "clip"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be more than 0")
+
+    def learning_rate(self, step: int, d_model: int) -> float:
+        """The rate of a step; steps count from 1."""
+        if self.schedule == "inverse_sqrt":
+            return self.lr * d_model**-0.5 * min(step**-0.5, step * self.warmup**-1.5)
+        rest = (self.steps + 1 - step) / max(self.steps + 1 - self.warmup, 1)
+        return self.lr * min(step / self.warmup, rest, 1.0)
