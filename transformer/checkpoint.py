@@ -76,9 +76,12 @@ def load_training(path: str | Path) -> tuple[Checkpoint, TrainSettings, TrainSta
     saved = {n.removeprefix(_STATE): t for n, t in tensors.items() if n.startswith(_STATE)}
     if not saved:
         raise ValueError(f"{path} holds a finished model; only a run that was stopped can be resumed")
-    settings = TrainSettings(**_tuples(checkpoint.training["settings"]))
-    state = TrainState(checkpoint.model, settings)
-    state.load(saved, checkpoint.training["steps_done"])
+    try:
+        settings = _build(TrainSettings, _tuples(checkpoint.training["settings"]), path)
+        state = TrainState(checkpoint.model, settings)
+        state.load(saved, checkpoint.training["steps_done"])
+    except KeyError as error:
+        raise ValueError(f"the training state in {path} is damaged: it lacks {error}") from error
     return checkpoint, settings, state
 
 
@@ -94,16 +97,22 @@ def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             f"{path} is a safetensors file but not a checkpoint of this project (no “{FORMAT}” in its header)"
         )
     try:
-        return tensors, {key: json.loads(header[key]) for key in ("config", "task", "training", "metrics")}
+        values = {key: json.loads(header[key]) for key in ("config", "task", "training", "metrics")}
     except (KeyError, json.JSONDecodeError) as error:
         raise ValueError(f"the header of {path} is damaged: {error}") from error
+    if wrong := [key for key, value in values.items() if not isinstance(value, dict)]:
+        raise ValueError(f"the header of {path} is damaged: {wrong[0]} is not a JSON object")
+    return tensors, values
 
 
 def _build(kind: type, values: dict[str, Any], path: str | Path) -> Any:
     known = {field.name for field in fields(kind) if field.init}
     if unknown := sorted(set(values) - known):
         raise ValueError(f"the header of {path} has unknown {kind.__name__} fields: {', '.join(unknown)}")
-    return kind(**values)
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise ValueError(f"the header of {path} is damaged: {error}") from error
 
 
 def _task(values: dict[str, Any], path: str | Path) -> ReversalTask:

@@ -62,7 +62,7 @@ def greedy_decode(
     use_cache False runs the whole prefix again at each step: the same result, for comparison.
 
     Runs in eval mode and without gradients, whatever mode the model is in. Raises ValueError at the call when
-    max_new_tokens needs more positions than the model's max_len, or when forced does not fit.
+    max_new_tokens needs more positions than the model's max_len, or when memory or forced does not fit.
     """
     if not 1 <= max_new_tokens <= model.config.max_len:
         raise ValueError(
@@ -73,9 +73,20 @@ def greedy_decode(
             f"forced tokens of shape {tuple(forced.shape)} do not fit {src.shape[0]} sources "
             f"and {max_new_tokens} new tokens"
         )
+    if forced is not None and forced.numel():
+        low, high = int(forced.min()), int(forced.max())
+        if low < 0 or high >= model.config.tgt_vocab_size:
+            raise ValueError(
+                f"forced token id {low if low < 0 else high} is outside the vocabulary of {model.config.tgt_vocab_size}"
+            )
     if memory is None:
         with evaluating(model), torch.no_grad():
             memory = model.encode(src, src_mask)
+    elif memory.shape[:2] != src.shape:
+        raise ValueError(
+            f"memory of shape {tuple(memory.shape)} does not fit sources of shape {tuple(src.shape)}; "
+            "it must be (B, S, d_model)"
+        )
     ids = (bos_id, eos_id, pad_id)
     return _steps(model, memory, src_mask, max_new_tokens, forced, use_cache, ids)
 
@@ -109,7 +120,7 @@ def _steps(
         candidates = log_probs.argsort(dim=-1, descending=True, stable=True)
         token = candidates[:, 0] if forced is None or index >= forced.shape[1] else forced[:, index]
 
-        going = torch.tensor([stop is None for stop in stopped])
+        going = torch.tensor([stop is None for stop in stopped], dtype=torch.bool)
         token = token.where(going, pad_id)
         total = total + log_probs.gather(1, token.unsqueeze(1)).squeeze(1).where(going, 0.0)
         for b in range(B):

@@ -22,7 +22,7 @@ def padding_mask(lengths: Tensor, T: int) -> Tensor:
             f"lengths run from {int(lengths.min())} to {int(lengths.max())}; they must lie between 0 and T = {T}"
         )
     positions = torch.arange(T, device=lengths.device)
-    return (positions < lengths.unsqueeze(1)).view(-1, 1, 1, T)
+    return (positions < lengths.unsqueeze(1)).view(lengths.shape[0], 1, 1, T)
 
 
 def check_mask(mask: Tensor, scores_shape: torch.Size) -> None:

@@ -20,7 +20,6 @@ PRESETS: dict[str, TransformerConfig] = {
         n_decoder_layers=2,
         hidden_dropout=0.0,
         norm="pre",
-        activation="gelu",
         init="xavier_attention",
     ),
     "config-object": TransformerConfig(
@@ -62,8 +61,9 @@ PRESET_NOTES: dict[str, str] = {
         "of each stack and Xavier matrices throughout; 5,000 + 5,000 words. 51,825,544 parameters."
     ),
     "reversal": (
-        "Document 001: pre-LN and GELU, 2 + 2 layers, 128 wide, embeddings drawn from N(0, 1/d_model) for the sake "
-        "of sqrt(d_model); reverses sequences of 9 symbols. 930,828 parameters."
+        "Document 001: pre-LN, 2 + 2 layers, 128 wide, embeddings drawn from N(0, 1/d_model) for the sake of "
+        "sqrt(d_model); its blocks default to GELU, its stacks ask them for ReLU. Reverses sequences of 9 symbols. "
+        "930,828 parameters."
     ),
     "config-object": (
         "Document 002: the paper's sizes from one config object; its text says pre-LN, its code is post-LN. "

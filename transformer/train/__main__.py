@@ -35,7 +35,10 @@ FRESH_SEED = 1_000_003  # fresh sequences for measuring come from another stream
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, train, measure, save. Returns the exit status: 0 done, 1 stopped before the end, 2 a wrong request."""
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.out and not args.out.parent.is_dir():
+        parser.error(f"--out {args.out}: there is no folder {args.out.parent}")
     torch.set_num_threads(args.threads)
     try:
         model, task, settings, state, seed = _resumed(args) if args.resume else _fresh(args)
@@ -98,6 +101,7 @@ def _fresh(args: argparse.Namespace) -> Run:
     min_len = args.min_len if args.min_len is not None else 3 if document else 0
     task = TASKS[args.task](min_len=min_len, max_len=args.max_len)
     config = PRESETS["reversal"] if document else QUICK_CONFIG
+    config = replace(config, max_len=max(config.max_len, task.max_len + 1))  # BOS makes the target one longer
     config = replace(config, **_given(
         src_vocab_size=task.tokenizer.vocab_size, tgt_vocab_size=task.tokenizer.vocab_size, d_model=args.d_model,
         n_heads=args.heads, d_head=args.d_head, d_ff=args.d_ff, n_encoder_layers=args.layers,

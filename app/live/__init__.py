@@ -1,0 +1,37 @@
+"""Small components of our own: Python computes, JavaScript draws."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+_HERE = Path(__file__).parent
+
+
+def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """One block for the browser: the header's length (uint32), the header as JSON, then the arrays as float32.
+
+    The header gains "arrays": for each name its shape and where it starts, counted in numbers.
+    """
+    blocks, places, start = [], {}, 0
+    for name, array in arrays.items():
+        block = np.ascontiguousarray(array, dtype="<f4")
+        places[name] = {"shape": block.shape, "start": start}
+        blocks.append(block.tobytes())
+        start += block.size
+    encoded = json.dumps({**header, "arrays": places}).encode()
+    return struct.pack("<I", len(encoded)) + encoded + b"".join(blocks)
+
+
+def _source(*names: str) -> str:
+    return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in names)
+
+
+def _component(name: str, js: tuple[str, ...], css: tuple[str, ...]):
+    return st.components.v2.component(f"transformer_workbench.{name}", js=_source(*js), css=_source(*css))
+
+
+decode_player = _component("decode_player", ("block.js", "heatmap.js", "player.js"), ("live.css", "player.css"))

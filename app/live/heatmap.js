@@ -1,0 +1,167 @@
+// A grid of heatmaps on one canvas: layers down, heads across. Weights run from paper (0) to ink (1).
+
+function rgb(css) {
+  const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  probe.fillStyle = css;
+  probe.fillRect(0, 0, 1, 1);
+  return Array.from(probe.getImageData(0, 0, 1, 1).data.slice(0, 3));
+}
+
+// The theme's colours, read where the component stands.
+function inks(element) {
+  const style = getComputedStyle(element);
+  const of = (name) => style.getPropertyValue(name).trim();
+  return {
+    paper: rgb(of("--st-background-color")),
+    ink: rgb(of("--st-blue-color")),
+    accent: of("--st-primary-color"),
+    text: of("--st-text-color"),
+    line: of("--st-border-color"),
+    font: of("--st-font"),
+  };
+}
+
+function shade(colours, weight) {
+  const w = Math.min(1, Math.max(0, weight));
+  const mix = colours.paper.map((p, i) => Math.round(p + (colours.ink[i] - p) * w));
+  return `rgb(${mix.join()})`;
+}
+
+function sharp(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return pen;
+}
+
+// Lines of one grid for the whole canvas, so that they run on from cell to cell.
+function hatch(pen, x, y, size, colour) {
+  pen.save();
+  pen.beginPath();
+  pen.rect(x, y, size, size);
+  pen.clip();
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1;
+  pen.beginPath();
+  const every = 4;
+  for (let sum = Math.ceil((x + y) / every) * every; sum < x + y + 2 * size; sum += every) {
+    pen.moveTo(sum - y, y);
+    pen.lineTo(sum - y - size, y + size);
+  }
+  pen.stroke();
+  pen.restore();
+}
+
+// Where everything stands, in CSS pixels. The grid never wraps: heads stay side by side at any width.
+function layOut(pen, grid, width, mostCell, font) {
+  const [layers, heads] = grid.weights.shape;
+  const rows = grid.rows.length, columns = grid.columns.length, gap = heads > 4 ? 6 : 10;
+  pen.font = `12px ${font}`;
+  const widest = Math.max(0, ...grid.rows.map((label) => pen.measureText(label).width));
+  const roomy = width > 300;
+  const left = 16 + (roomy ? Math.min(64, widest) + 6 : 0);
+  const tile = (width - left - gap * (heads - 1)) / heads;
+  const exact = Math.min(mostCell, tile / Math.max(1, columns));
+  const cell = exact > 8 ? Math.floor(exact) : exact;
+  // A label is drawn where its cell gives it room, else the readout has to do.
+  const most = Math.max(0, ...grid.columns.map((label) => pen.measureText(label).width));
+  const upright = most > cell - 2 && cell >= 11;
+  const labelled = cell >= 11 || most <= cell - 1;
+  const head = 17, top = head + (labelled ? (upright ? Math.min(56, most) + 8 : 16) : 0);
+  const pitch = { x: tile + gap, y: Math.max(cell * rows, 24) + gap };
+  return { layers, heads, rows, columns, left, top, cell, pitch, roomy, labelled, upright, height: top + layers * pitch.y };
+}
+
+// grid: {weights: {shape: [L, H, R, C], values}, rows, columns, shown: rows drawn, current: row framed or -1,
+//        causal: keys after the row are hatched, name}
+function drawGrid(canvas, grid, mostCell, colours) {
+  const width = canvas.parentElement.clientWidth;
+  const place = layOut(canvas.getContext("2d"), grid, width, mostCell, colours.font);
+  const pen = sharp(canvas, width, place.height);
+  const { cell, rows, columns } = place;
+  pen.textBaseline = "middle";
+  for (let layer = 0; layer < place.layers; layer++) {
+    const y = place.top + layer * place.pitch.y;
+    pen.save();
+    pen.translate(6, y + (cell * rows) / 2);
+    pen.rotate(-Math.PI / 2);
+    label(pen, `layer ${layer + 1}`, 0, 0, "center", colours, 0.65);
+    pen.restore();
+    for (let head = 0; head < place.heads; head++) {
+      const x = place.left + head * place.pitch.x;
+      if (layer === 0) drawTop(pen, grid, place, x, head, colours);
+      drawTile(pen, grid, place, layer, head, x, y, colours);
+    }
+    if (!place.roomy || cell < 8) continue;
+    for (let r = 0; r < rows; r++) {
+      const on = r === grid.current;
+      label(pen, r < grid.shown ? grid.rows[r] : "·", place.left - 5, y + (r + 0.5) * cell, "right", colours, on ? 1 : 0.75, on);
+    }
+  }
+  grid.place = place;
+}
+
+function label(pen, text, x, y, align, colours, opacity, strong = false) {
+  pen.font = `${strong ? "600 " : ""}12px ${colours.font}`;
+  pen.textAlign = align;
+  pen.globalAlpha = opacity;
+  pen.fillStyle = strong ? colours.accent : colours.text;
+  pen.fillText(text, x, y);
+  pen.globalAlpha = 1;
+}
+
+function drawTop(pen, grid, place, x, head, colours) {
+  const { cell, columns } = place;
+  label(pen, place.heads * 48 > place.pitch.x * place.heads ? `${head + 1}` : `head ${head + 1}`, x, 7, "left", colours, 0.65);
+  if (!place.labelled) return;
+  for (let c = 0; c < columns; c++) {
+    const at = x + (c + 0.5) * cell;
+    if (place.upright) {
+      pen.save();
+      pen.translate(at, place.top - 5);
+      pen.rotate(-Math.PI / 2);
+      label(pen, grid.columns[c], 0, 0, "left", colours, 0.75);
+      pen.restore();
+    } else label(pen, grid.columns[c], at, place.top - 8, "center", colours, 0.75);
+  }
+}
+
+function drawTile(pen, grid, place, layer, head, x, y, colours) {
+  const { cell, rows, columns } = place;
+  const line = cell >= 8 ? 1 : 0; // paper shows between cells when there is room
+  const start = (layer * place.heads + head) * rows * columns;
+  for (let r = 0; r < rows; r++) {
+    for (let c = 0; c < columns; c++) {
+      const cx = x + c * cell, cy = y + r * cell;
+      if (grid.causal && c > r) hatch(pen, cx, cy, cell, colours.line);
+      else if (r < grid.shown) {
+        pen.fillStyle = shade(colours, grid.weights.values[start + r * columns + c]);
+        pen.fillRect(cx, cy, cell - line, cell - line);
+      }
+    }
+  }
+  pen.strokeStyle = colours.line;
+  pen.lineWidth = 1;
+  pen.strokeRect(x - 0.5, y - 0.5, columns * cell + 1 - line, rows * cell + 1 - line);
+  if (grid.current >= 0 && columns) {
+    pen.strokeStyle = colours.accent;
+    pen.lineWidth = 2;
+    pen.strokeRect(x - 1, y + grid.current * cell - 1, columns * cell + 2 - line, cell + 2 - line);
+  }
+}
+
+// Which cell a point of the canvas lies on: {layer, head, row, column, weight} or null.
+function cellAt(grid, px, py) {
+  const { left, top, pitch, cell, rows, columns, layers, heads } = grid.place;
+  const head = Math.floor((px - left) / pitch.x), layer = Math.floor((py - top) / pitch.y);
+  const column = Math.floor((px - left - head * pitch.x) / cell), row = Math.floor((py - top - layer * pitch.y) / cell);
+  const inside = head >= 0 && head < heads && layer >= 0 && layer < layers && row >= 0 && row < rows && column >= 0 && column < columns;
+  if (!inside) return null;
+  const weight = grid.weights.values[((layer * heads + head) * rows + row) * columns + column];
+  return { layer, head, row, column, weight };
+}

@@ -1,0 +1,287 @@
+// Steps through a decode that Python has computed: every step is here already, so nothing waits for the server.
+const ICONS = {
+  restart: "M3 3h2v10H3zM13 3v10L6 8z", back: "M12 3v10L4 8z", play: "M4 2.5v11L13 8z", pause: "M4 3h3v10H4zM9 3h3v10H9z",
+  step: "M3 3v10l7-5zM11 3h2v10h-2z", end: "M2 3v10l5-5zM7 3v10l5-5zM12 3h2v10h-2z",
+};
+const PLAY_EVERY_MS = 700;
+
+function make(tag, className, parent, text = "") {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text) element.textContent = text;
+  parent.append(element);
+  return element;
+}
+
+function iconButton(parent, icon, name, title, action) {
+  const button = make("button", "", parent);
+  button.type = "button";
+  button.setAttribute("aria-label", name);
+  button.title = title;
+  button.innerHTML = `<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${ICONS[icon]}"/></svg>`;
+  make("span", "", button, name).setAttribute("aria-hidden", "true");
+  button.addEventListener("click", action);
+  return button;
+}
+
+function chip(parent, text, kind) {
+  return make("span", `token ${kind}`, parent, text);
+}
+
+class Player {
+  constructor(root, send) {
+    this.root = root;
+    this.send = send;
+    this.step = 0;
+    this.timer = null;
+    this.build();
+    this.stop = new AbortController();
+    document.addEventListener("keydown", (event) => this.key(event), { signal: this.stop.signal });
+    this.resized = new ResizeObserver(() => this.data && this.draw());
+    this.resized.observe(this.cross.parentElement);
+  }
+
+  build() {
+    const root = this.root;
+    const bar = make("div", "bar", root);
+    bar.setAttribute("role", "group");
+    bar.setAttribute("aria-label", "Steps");
+    this.restart = iconButton(bar, "restart", "Restart", "Before the first token (Home)", () => this.go(0));
+    this.back = iconButton(bar, "back", "Back", "One token back (left arrow)", () => this.go(this.step - 1));
+    this.forward = iconButton(bar, "step", "Step", "One token on (right arrow)", () => this.go(this.step + 1));
+    this.forward.classList.add("main");
+    this.play = iconButton(bar, "play", "Play", "Play or pause (space)", () => this.toggle());
+    this.end = iconButton(bar, "end", "Run to end", "All tokens (End)", () => this.go(this.total));
+    this.slider = make("input", "", bar);
+    Object.assign(this.slider, { type: "range", min: 0, step: 1 });
+    this.slider.setAttribute("aria-label", "step");
+    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
+    this.count = make("span", "count quiet", bar);
+
+    const rows = make("div", "rows", root);
+    make("span", "name src", rows, "Source");
+    this.source = make("div", "tokens", rows);
+    make("span", "name tgt", rows, "Output");
+    this.output = make("div", "tokens", rows);
+    this.output.dataset.role = "output";
+
+    const next = make("div", "next", root);
+    this.nextTitle = make("h3", "", next);
+    this.list = make("ol", "", next);
+    this.nextNote = make("p", "quiet", next);
+    this.greedy = make("button", "back-to-greedy", next, "Back to the model's own choice");
+    this.greedy.type = "button";
+    this.greedy.addEventListener("click", () => this.branch([]));
+
+    const crossBox = make("div", "cross", root);
+    this.cross = this.picture(crossBox, "Cross-attention", "row: token being written; column: source token");
+    const selfBox = make("div", "self", root);
+    this.encoder = this.picture(make("div", "", selfBox), "Encoder self-attention", "source looks at source");
+    this.own = this.picture(make("div", "", selfBox), "Decoder self-attention", "row: token being written; column: token read");
+
+    const foot = make("div", "foot", root);
+    const legend = make("div", "legend", foot);
+    make("span", "", legend, "weight 0");
+    make("span", "scale", legend);
+    make("span", "", legend, "1");
+    const masked = make("div", "legend", foot);
+    make("span", "masked", masked);
+    make("span", "", masked, "masked: not written yet");
+    this.readout = make("span", "quiet", foot);
+    this.spoken = make("div", "hidden", root);
+    this.spoken.setAttribute("aria-live", "polite");
+  }
+
+  picture(box, title, note) {
+    make("h3", "", box, title);
+    const canvas = make("canvas", "", make("div", "", box));
+    canvas.setAttribute("role", "img");
+    make("p", "note quiet", box, note);
+    canvas.addEventListener("pointermove", (event) => this.point(canvas, event));
+    canvas.addEventListener("pointerleave", () => (this.readout.textContent = ""));
+    return canvas;
+  }
+
+  show(bytes) {
+    const before = this.data;
+    const { header, array } = readBlock(bytes);
+    const sameSource = before && before.source.join(" ") === header.source.join(" ");
+    this.data = header;
+    this.total = header.written.length;
+    this.probabilities = array("probabilities").values;
+    this.taken = array("taken").values;
+    this.logProbability = array("log_probability").values;
+    const { source, written, read } = header;
+    this.grids = new Map([
+      [this.cross, { name: "Cross-attention", weights: array("cross"), rows: written, columns: source, causal: false }],
+      [this.encoder, { name: "Encoder self-attention", weights: array("encoder"), rows: source, columns: source, causal: false }],
+      [this.own, { name: "Decoder self-attention", weights: array("self"), rows: written, columns: read, causal: true }],
+    ]);
+    this.slider.max = this.total;
+    this.source.replaceChildren();
+    source.forEach((token) => chip(this.source, token, "src"));
+    if (!source.length) make("span", "quiet", this.source, "nothing: no source token to look at");
+    if (!sameSource) this.pause();
+    this.go(sameSource ? Math.min(this.step, this.total) : 1);
+  }
+
+  go(step) {
+    this.step = Math.max(0, Math.min(this.total, step));
+    if (this.step === this.total) this.pause();
+    this.draw();
+  }
+
+  toggle() {
+    if (this.timer !== null) return this.pause();
+    if (this.step === this.total) this.go(0);
+    this.timer = setInterval(() => this.go(this.step + 1), PLAY_EVERY_MS);
+    this.draw();
+  }
+
+  pause() {
+    clearInterval(this.timer);
+    this.timer = null;
+    this.drawBar();
+  }
+
+  // Take these tokens first and let the model go on from there; none: all its own.
+  branch(tokens) {
+    this.pause();
+    this.step = Math.max(1, tokens.length);
+    this.send("branch", { source: this.data.source, tokens });
+  }
+
+  draw() {
+    this.drawBar();
+    this.drawOutput();
+    this.drawCandidates();
+    const colours = inks(this.root);
+    for (const [canvas, grid] of this.grids) {
+      const growing = canvas !== this.encoder;
+      grid.shown = growing ? this.step : grid.rows.length;
+      grid.current = growing ? this.step - 1 : -1;
+      drawGrid(canvas, grid, growing && canvas === this.cross ? 22 : 13, colours);
+      canvas.dataset.v = this.step;
+      canvas.setAttribute("aria-label", this.describe(grid));
+    }
+  }
+
+  drawBar() {
+    const playing = this.timer !== null, atStart = this.step === 0, atEnd = this.step === this.total;
+    this.restart.disabled = this.back.disabled = atStart;
+    this.forward.disabled = this.end.disabled = atEnd;
+    const name = playing ? "Pause" : "Play";
+    this.play.setAttribute("aria-label", name);
+    this.play.querySelector("path").setAttribute("d", playing ? ICONS.pause : ICONS.play);
+    this.play.querySelector("span").textContent = name;
+    this.slider.value = this.step;
+    this.slider.setAttribute("aria-valuetext", `${this.step} of ${this.total} tokens written`);
+    this.count.textContent = `step ${this.step} of ${this.total}`;
+  }
+
+  drawOutput() {
+    const { written, expected, right, stopped, forced } = this.data;
+    this.output.replaceChildren();
+    for (let t = 0; t < this.step; t++) {
+      const own = t < forced ? " chosen" : "";
+      chip(this.output, written[t], `tgt${own}${t === this.step - 1 ? " now" : ""}`);
+    }
+    if (this.step < this.total) chip(this.output, " ", "open");
+    else {
+      const end = stopped === "eos" ? "" : `Stopped by the limit of ${this.total} tokens. `;
+      const verdict = right ? "✓ the source, backwards" : `✗ the source backwards is ${expected.join(" ") || "nothing"}`;
+      make("span", "verdict quiet", this.output, end + verdict);
+    }
+  }
+
+  drawCandidates() {
+    const { candidates, tokens, forced, written } = this.data;
+    const t = Math.max(0, this.step - 1);
+    this.nextTitle.textContent = this.step ? `Candidates for token ${this.step}` : "Candidates for token 1, not yet taken";
+    const width = candidates[t].length;
+    while (this.list.children.length < width) this.addCandidate();
+    candidates[t].forEach(({ id, label: text }, i) => {
+      const p = this.probabilities[t * width + i], button = this.list.children[i].firstChild;
+      button.classList.toggle("taken", this.step > 0 && id === tokens[t]);
+      button.dataset.id = id;
+      button.title = `Take ${text} here and let the model go on`;
+      const [name, track, value] = button.children;
+      name.textContent = text;
+      track.firstChild.style.width = `${100 * p}%`;
+      value.textContent = digits(p);
+    });
+    const rest = this.step ? `Probability of the output so far: ${Math.exp(this.logProbability[t]).toPrecision(3)}` : "";
+    this.nextNote.textContent = rest;
+    this.greedy.hidden = !forced;
+    this.spoken.textContent = this.step
+      ? `Step ${this.step} of ${this.total}: ${written[t]}, probability ${digits(this.taken[t])}` : "Before the first token";
+  }
+
+  addCandidate() {
+    const button = make("button", "", make("li", "", this.list));
+    button.type = "button";
+    make("span", "label", button);
+    make("div", "fill", make("span", "track", button));
+    make("span", "value", button);
+    button.addEventListener("click", () => {
+      const t = Math.max(0, this.step - 1);
+      this.branch([...this.data.tokens.slice(0, t), Number(button.dataset.id)]);
+    });
+  }
+
+  describe(grid) {
+    const [layers, heads, rows, columns] = grid.weights.shape;
+    const size = `${grid.name}: ${layers} layers of ${heads} heads, ${rows} rows by ${columns} columns.`;
+    if (grid.current < 0 || !columns) return size;
+    const seen = [];
+    for (let tile = 0; tile < layers * heads; tile++) {
+      const start = (tile * rows + grid.current) * columns;
+      const row = Array.from(grid.weights.values.subarray(start, start + columns));
+      const most = Math.max(...row), at = row.indexOf(most);
+      seen.push(`layer ${Math.floor(tile / heads) + 1} head ${(tile % heads) + 1} most at ${grid.columns[at]}, position ${at + 1}: ${digits(most)}`);
+    }
+    return `${size} Writing ${grid.rows[grid.current]}: ${seen.join("; ")}.`;
+  }
+
+  point(canvas, event) {
+    const grid = this.grids.get(canvas), box = canvas.getBoundingClientRect();
+    const cell = cellAt(grid, event.clientX - box.left, event.clientY - box.top);
+    this.readout.textContent = "";
+    if (!cell || cell.row >= grid.shown) return;
+    const masked = grid.causal && cell.column > cell.row;
+    this.readout.textContent = `layer ${cell.layer + 1}, head ${cell.head + 1}: ${grid.rows[cell.row]} (row ${cell.row + 1}) to `
+      + `${grid.columns[cell.column]} (column ${cell.column + 1}): ${masked ? "masked" : digits(cell.weight)}`;
+  }
+
+  // Arrows step and space plays wherever the focus is, except where these keys mean something already.
+  key(event) {
+    if (!this.data || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    const target = event.composedPath()[0];
+    if (target.closest?.('input, textarea, select, [contenteditable="true"], [role="slider"], [role="listbox"], [role="combobox"]')) return;
+    const onButton = target.closest?.("button, a, summary");
+    const act = {
+      ArrowRight: () => this.go(this.step + 1), ArrowLeft: () => this.go(this.step - 1),
+      Home: () => this.go(0), End: () => this.go(this.total), " ": onButton ? null : () => this.toggle(),
+    }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+
+  destroy() {
+    this.pause();
+    this.stop.abort();
+    this.resized.disconnect();
+  }
+}
+
+export default function ({ parentElement, data, setStateValue }) {
+  let root = parentElement.querySelector(".player");
+  if (!root) {
+    root = make("div", "tw player", parentElement);
+    root.player = new Player(root, setStateValue);
+  }
+  root.player.send = setStateValue;
+  root.player.show(data);
+  return () => root.player.destroy();
+}

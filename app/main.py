@@ -1,0 +1,15 @@
+"""Streamlit's entry point: the frame around every page. Start it with ``python3 -m app``."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:  # streamlit puts only app/ there
+    sys.path.insert(0, str(ROOT))
+
+import streamlit as st  # noqa: E402
+
+st.set_page_config(page_title="Transformer Workbench", page_icon=str(ROOT / "assets" / "images" / "icon.png"), layout="wide")
+st.html(ROOT / "app" / "style.css")
+page = st.navigation([st.Page(ROOT / "pages" / "decode.py", title="Decode", default=True)])
+page.run()
