@@ -9,7 +9,9 @@ if str(ROOT) not in sys.path:  # streamlit puts only app/ there
 
 import streamlit as st  # noqa: E402
 
-st.set_page_config(page_title="Transformer Workbench", page_icon=str(ROOT / "assets" / "images" / "icon.png"), layout="wide")
+st.set_page_config(
+    page_title="Transformer Workbench", page_icon=str(ROOT / "assets" / "images" / "icon.png"), layout="wide"
+)
 st.html(ROOT / "app" / "style.css")
 page = st.navigation([st.Page(ROOT / "pages" / "decode.py", title="Decode", default=True)])
 page.run()

@@ -20,3 +20,14 @@ def shipped(name: str) -> Checkpoint:
     gc.collect()
     gc.freeze()
     return checkpoint
+
+
+def describe(checkpoint: Checkpoint) -> str:
+    """One sentence: the model's sizes, and what was measured when it had been trained."""
+    config, metrics = checkpoint.config, checkpoint.metrics
+    n_parameters = sum(p.numel() for p in checkpoint.model.parameters())
+    return (
+        f"Model: {config.n_encoder_layers} + {config.n_decoder_layers} layers, d_model {config.d_model}, "
+        f"{config.n_heads} heads of d_k {config.head_width}, {n_parameters:,} parameters; once trained it got "
+        f"{metrics['exact_match']:,} of {metrics['exact_match_of']:,} fresh sequences right."
+    )

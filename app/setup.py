@@ -27,7 +27,16 @@ def environment(requirements: Path) -> str:
         print(f"Installing {requirements.relative_to(ROOT)} into {_VENV.name} (once, a minute or more) ...", flush=True)
         if not python.exists():
             venv.create(_VENV, with_pip=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(requirements)]
+        install = [
+            str(python),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "-r",
+            str(requirements),
+        ]
         if status := subprocess.run(install, check=False).returncode:
             sys.exit(f"pip could not install {requirements.relative_to(ROOT)} (status {status}); its message is above.")
         stamp.touch()

@@ -1,7 +1,5 @@
 """Decode: what happens, token by token, when the model rewrites my sequence?"""
 
-import streamlit as st
-
 from app import decode_view
 from app.frame import title
 from app.models import shipped

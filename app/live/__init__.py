@@ -2,6 +2,7 @@
 
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def _source(*names: str) -> str:
     return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in names)
 
 
-def _component(name: str, js: tuple[str, ...], css: tuple[str, ...]):
+def _component(name: str, js: tuple[str, ...], css: tuple[str, ...]) -> Callable[..., Any]:
     return st.components.v2.component(f"transformer_workbench.{name}", js=_source(*js), css=_source(*css))
 
 

@@ -65,7 +65,7 @@ function layOut(pen, grid, width, mostCell, font) {
   const widest = Math.max(0, ...grid.rows.map((label) => pen.measureText(label).width));
   const roomy = width > 300;
   const left = 16 + (roomy ? Math.min(64, widest) + 6 : 0);
-  const tile = (width - left - gap * (heads - 1)) / heads;
+  const tile = (width - left - gap * (heads - 1) - 2) / heads; // 2: the last frame
   const exact = Math.min(mostCell, tile / Math.max(1, columns));
   const cell = exact > 8 ? Math.floor(exact) : exact;
   // A label is drawn where its cell gives it room, else the readout has to do.

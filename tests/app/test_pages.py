@@ -1,0 +1,80 @@
+"""Every page opens without an exception, whatever its link says."""
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.setup import ROOT
+
+PAGES = sorted(path.name for path in (ROOT / "pages").glob("*.py"))
+
+
+def run(**query: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def header(app: AppTest) -> dict:
+    block = app.get("bidi_component")[0].proto.bytes
+    (length,) = struct.unpack_from("<I", block)
+    return json.loads(block[4 : 4 + length])
+
+
+def test_all_pages_are_in_the_navigation() -> None:
+    main = Path(ROOT / "app" / "main.py").read_text(encoding="utf-8")
+    assert all(f'"{name}"' in main for name in PAGES)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_opens(name: str) -> None:
+    app = run()
+    app.switch_page(f"../pages/{name}").run()
+    assert not app.exception
+    assert app.title[0].value
+    assert app.get("bidi_component")
+
+
+def test_decode_shows_what_is_typed() -> None:
+    app = run()
+    app.text_input[0].set_value("9, 4 [4]").run()
+    assert not app.exception
+    assert header(app)["source"] == ["9", "4", "4"]
+    assert header(app)["written"] == ["4", "4", "9", "<eos>"]
+
+
+def test_decode_names_wrong_symbols_and_keeps_the_last_good_ones() -> None:
+    app = run()
+    app.text_input[0].set_value("6 6").run()
+    app.text_input[0].set_value("6 x 12").run()
+    assert not app.exception
+    assert "“x”, “12” are not symbols of this task" in app.warning[0].value
+    assert header(app)["source"] == ["6", "6"]
+
+
+@pytest.mark.parametrize(
+    "query", ["", "11", "3 3 3 3 3 3 3 3", "4 " * 16], ids=["empty", "one", "longest", "stretched"]
+)
+def test_decode_takes_its_sequence_from_the_link(query: str) -> None:
+    app = run(source=query)
+    assert not app.exception
+    assert header(app)["source"] == query.split()
+
+
+@pytest.mark.parametrize("query", ["<script>", "3 " * 200, "0", "1e3", "３"])
+def test_decode_survives_nonsense_in_the_link(query: str) -> None:
+    app = run(source=query)
+    assert not app.exception
+    assert app.warning
+    assert header(app)["source"] == ["3", "11", "7", "4", "5", "6"]
+
+
+def test_examples_are_on_buttons() -> None:
+    app = run()
+    app.button(key="example-Nothing").click().run()
+    assert not app.exception
+    assert header(app)["source"] == []
