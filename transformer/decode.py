@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import torch
@@ -24,8 +25,6 @@ class DecodeStep:
     index           the step, from 0.
     token           (B,), the token taken; PAD where the source had already ended.
     logits          (B, V), what the model gave for this position.
-    candidates      (B, V), token ids from the most to the least probable; the greedy choice comes first.
-    probabilities   (B, V), theirs, over the full vocabulary: rows sum to 1.
     log_probability (B,), natural logarithm of the probability of all tokens taken so far.
     weights         for every attention site of the decoder the new row: (B, H, T_k).
     stopped         per source None while it goes on, "eos" or "limit" once it has ended.
@@ -34,11 +33,19 @@ class DecodeStep:
     index: int
     token: Tensor
     logits: Tensor
-    candidates: Tensor
-    probabilities: Tensor
     log_probability: Tensor
     weights: dict[AttentionSite, Tensor]
     stopped: tuple[Stop | None, ...]
+
+    @cached_property
+    def candidates(self) -> Tensor:
+        """(B, V), token ids from the most to the least probable; among equals the lower id comes first."""
+        return self.logits.argsort(dim=-1, descending=True, stable=True)
+
+    @cached_property
+    def probabilities(self) -> Tensor:
+        """(B, V), those of ``candidates``, over the full vocabulary: rows sum to 1."""
+        return self.logits.softmax(dim=-1).gather(1, self.candidates)
 
 
 def greedy_decode(
@@ -116,12 +123,11 @@ def _steps(
             else:
                 state = model.decode(prefix, memory, causal_mask(index + 1), src_mask, trace)
             logits = model.project(state[:, -1])  # (B, V)
-        log_probs = logits.log_softmax(dim=-1)
-        candidates = log_probs.argsort(dim=-1, descending=True, stable=True)
-        token = candidates[:, 0] if forced is None or index >= forced.shape[1] else forced[:, index]
+        token = logits.argmax(dim=-1) if forced is None or index >= forced.shape[1] else forced[:, index]
 
         going = torch.tensor([stop is None for stop in stopped], dtype=torch.bool)
         token = token.where(going, pad_id)
+        log_probs = logits.log_softmax(dim=-1)
         total = total + log_probs.gather(1, token.unsqueeze(1)).squeeze(1).where(going, 0.0)
         for b in range(B):
             if stopped[b] is None and int(token[b]) == eos_id:
@@ -132,8 +138,6 @@ def _steps(
             index=index,
             token=token,
             logits=logits,
-            candidates=candidates,
-            probabilities=log_probs.gather(1, candidates).exp(),
             log_probability=total,
             weights={site: record.weights[:, :, -1] for site, record in trace.attention.items()},
             stopped=tuple(stopped),

@@ -57,22 +57,22 @@ PRESETS: dict[str, TransformerConfig] = {
 
 PRESET_NOTES: dict[str, str] = {
     "treatise": (
-        "Document 000, part 4: the post-LN encoder-decoder with the paper's sizes, one more LayerNorm at the end "
-        "of each stack and Xavier matrices throughout; 5,000 + 5,000 words. 51,825,544 parameters."
+        "Document 000, “The Transformer Architecture: Encoder–Decoder Mechanisms”, part 4: post-LN with the paper's "
+        "sizes, one more LayerNorm at the end of each stack and Xavier matrices throughout; 5,000 + 5,000 words. "
+        "51,825,544 parameters."
     ),
     "reversal": (
-        "Document 001: pre-LN, 2 + 2 layers, 128 wide, embeddings drawn from N(0, 1/d_model) for the sake of "
-        "sqrt(d_model); its blocks default to GELU, its stacks ask them for ReLU. Reverses sequences of 9 symbols. "
-        "930,828 parameters."
+        "Document 001, “Deep Learning: Transformers”: pre-LN and GELU, 2 + 2 layers, 128 wide, embeddings drawn from "
+        "N(0, 1/d_model) for the sake of sqrt(d_model); reverses sequences of 9 symbols. 930,828 parameters."
     ),
     "config-object": (
-        "Document 002: the paper's sizes from one config object; its text says pre-LN, its code is post-LN. "
-        "LayerNorm over n - 1 with eps outside the root, N(0, 1) embeddings times sqrt(d_model), log-probabilities "
-        "out. 101,009,544 parameters."
+        "Document 002, “One config object for the whole model”: the paper's sizes; its text says pre-LN, its code is "
+        "post-LN. LayerNorm over n - 1 with eps outside the root, N(0, 1) embeddings times sqrt(d_model), "
+        "log-probabilities out. 101,009,544 parameters."
     ),
     "encoder-tour": (
-        "Document 004: a pre-LN encoder alone, 4 layers, 64 wide, 8 heads without biases in attention, embeddings "
-        "not scaled. 839,040 parameters."
+        "Document 004, “Transformer Architecture”: a pre-LN encoder alone, 4 layers, 64 wide, 8 heads without biases "
+        "in attention, embeddings not scaled. 839,040 parameters."
     ),
     "paper-base": (
         "Vaswani et al. 2017, Table 3, base: post-LN, 6 + 6 layers, 512 wide, 8 heads, one matrix of 37,000 words "

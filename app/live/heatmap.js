@@ -68,13 +68,13 @@ function layOut(pen, grid, width, mostCell, font) {
   const tile = (width - left - gap * (heads - 1) - 2) / heads; // 2: the last frame
   const exact = Math.min(mostCell, tile / Math.max(1, columns));
   const cell = exact > 8 ? Math.floor(exact) : exact;
-  // A label is drawn where its cell gives it room, else the readout has to do.
-  const most = Math.max(0, ...grid.columns.map((label) => pen.measureText(label).width));
-  const upright = most > cell - 2 && cell >= 11;
-  const labelled = cell >= 11 || most <= cell - 1;
+  // Labels shrink with their cells down to 9 pixels; below that the readout has to do.
+  const labelled = cell >= 9, size = Math.min(12, cell);
+  const most = (Math.max(0, ...grid.columns.map((label) => pen.measureText(label).width)) * size) / 12;
+  const upright = most > cell - 1;
   const head = 17, top = head + (labelled ? (upright ? Math.min(56, most) + 8 : 16) : 0);
   const pitch = { x: tile + gap, y: Math.max(cell * rows, 24) + gap };
-  return { layers, heads, rows, columns, left, top, cell, pitch, roomy, labelled, upright, height: top + layers * pitch.y };
+  return { layers, heads, rows, columns, left, top, cell, pitch, roomy, labelled, size, upright, height: top + layers * pitch.y };
 }
 
 // grid: {weights: {shape: [L, H, R, C], values}, rows, columns, shown: rows drawn, current: row framed or -1,
@@ -90,24 +90,25 @@ function drawGrid(canvas, grid, mostCell, colours) {
     pen.save();
     pen.translate(6, y + (cell * rows) / 2);
     pen.rotate(-Math.PI / 2);
-    label(pen, `layer ${layer + 1}`, 0, 0, "center", colours, 0.65);
+    label(pen, `layer ${layer + 1}`, 0, 0, "center", colours, { opacity: 0.65 });
     pen.restore();
     for (let head = 0; head < place.heads; head++) {
       const x = place.left + head * place.pitch.x;
       if (layer === 0) drawTop(pen, grid, place, x, head, colours);
       drawTile(pen, grid, place, layer, head, x, y, colours);
     }
-    if (!place.roomy || cell < 8) continue;
+    if (!place.roomy || !place.labelled) continue;
     for (let r = 0; r < rows; r++) {
       const on = r === grid.current;
-      label(pen, r < grid.shown ? grid.rows[r] : "·", place.left - 5, y + (r + 0.5) * cell, "right", colours, on ? 1 : 0.75, on);
+      const style = { size: place.size, opacity: on ? 1 : 0.75, strong: on };
+      label(pen, r < grid.shown ? grid.rows[r] : "·", place.left - 5, y + (r + 0.5) * cell, "right", colours, style);
     }
   }
   grid.place = place;
 }
 
-function label(pen, text, x, y, align, colours, opacity, strong = false) {
-  pen.font = `${strong ? "600 " : ""}12px ${colours.font}`;
+function label(pen, text, x, y, align, colours, { size = 12, opacity = 0.75, strong = false } = {}) {
+  pen.font = `${strong ? "600 " : ""}${size}px ${colours.font}`;
   pen.textAlign = align;
   pen.globalAlpha = opacity;
   pen.fillStyle = strong ? colours.accent : colours.text;
@@ -117,17 +118,18 @@ function label(pen, text, x, y, align, colours, opacity, strong = false) {
 
 function drawTop(pen, grid, place, x, head, colours) {
   const { cell, columns } = place;
-  label(pen, place.heads * 48 > place.pitch.x * place.heads ? `${head + 1}` : `head ${head + 1}`, x, 7, "left", colours, 0.65);
+  label(pen, place.pitch.x < 48 ? `${head + 1}` : `head ${head + 1}`, x, 7, "left", colours, { opacity: 0.65 });
   if (!place.labelled) return;
   for (let c = 0; c < columns; c++) {
     const at = x + (c + 0.5) * cell;
+    const text = grid.causal && c >= grid.shown ? "·" : grid.columns[c]; // not read yet
     if (place.upright) {
       pen.save();
       pen.translate(at, place.top - 5);
       pen.rotate(-Math.PI / 2);
-      label(pen, grid.columns[c], 0, 0, "left", colours, 0.75);
+      label(pen, text, 0, 0, "left", colours, { size: place.size });
       pen.restore();
-    } else label(pen, grid.columns[c], at, place.top - 8, "center", colours, 0.75);
+    } else label(pen, text, at, place.top - 8, "center", colours, { size: place.size });
   }
 }
 

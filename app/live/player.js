@@ -210,7 +210,7 @@ class Player {
       track.firstChild.style.width = `${100 * p}%`;
       value.textContent = digits(p);
     });
-    const rest = this.step ? `Probability of the output so far: ${Math.exp(this.logProbability[t]).toPrecision(3)}` : "";
+    const rest = this.step ? `Output so far: probability ${Math.exp(this.logProbability[t]).toPrecision(3)}` : "";
     this.nextNote.textContent = rest;
     this.greedy.hidden = !forced;
     this.spoken.textContent = this.step

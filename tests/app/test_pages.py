@@ -56,9 +56,7 @@ def test_decode_names_wrong_symbols_and_keeps_the_last_good_ones() -> None:
     assert header(app)["source"] == ["6", "6"]
 
 
-@pytest.mark.parametrize(
-    "query", ["", "11", "3 3 3 3 3 3 3 3", "4 " * 16], ids=["empty", "one", "longest", "stretched"]
-)
+@pytest.mark.parametrize("query", ["", "11", "3 3 3 3 3 3 3 3", "4 " * 16], ids=["empty", "one", "longest", "beyond"])
 def test_decode_takes_its_sequence_from_the_link(query: str) -> None:
     app = run(source=query)
     assert not app.exception

@@ -129,7 +129,7 @@ def test_dropout_falls_on_the_update_and_not_on_the_stream():
     assert y.unique().tolist() == [10, 12]  # 10 + 0 and 10 + 1 / 0.5
 
 
-# layers against torch's
+# layers
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
