@@ -62,7 +62,7 @@ PRESET_NOTES: dict[str, str] = {
         "51,825,544 parameters."
     ),
     "reversal": (
-        "Document 001, “Deep Learning: Transformers”: pre-LN and GELU, 2 + 2 layers, 128 wide, embeddings drawn from "
+        "Document 001, “Deep Learning: Transformers”: pre-LN and ReLU, 2 + 2 layers, 128 wide, embeddings drawn from "
         "N(0, 1/d_model) for the sake of sqrt(d_model); reverses sequences of 9 symbols. 930,828 parameters."
     ),
     "config-object": (
