@@ -6,15 +6,19 @@ import streamlit as st
 
 from app.decoding import frames, run_decoding
 from app.live import decode_player
-from app.models import describe
-from transformer import Checkpoint
+from app.models import describe, shipped
+from app.runtime import prepare
+from transformer import Task
+from transformer.zoo import checkpoint_name
 
 KEY = "player"
 
 
-def show(checkpoint: Checkpoint, src: list[int]) -> None:
+def show(task: Task, src: list[int]) -> None:
     """Decode ids and let the player step through it. A candidate chosen in the player branches the decode."""
-    limit = 2 * len(src) + 2  # room for twice the answer: a model that does not stop is stopped here
+    prepare()
+    checkpoint = shipped(checkpoint_name(task.name, 64, 4))
+    limit = max(2 * len(src), task.max_target) + 2  # a model that does not stop by itself is stopped here
     branch = (st.session_state.get(KEY) or {}).get("branch")
     forced = branch_tokens(branch, checkpoint.tokenizer.labels(src), checkpoint.config.tgt_vocab_size)
     decoding = run_decoding(checkpoint, src, forced[:limit], limit)

@@ -80,6 +80,10 @@ def frames(decoding: Decoding, checkpoint: Checkpoint) -> bytes:
     tokenizer, steps = checkpoint.tokenizer, decoding.steps
     n_candidates = min(N_CANDIDATES, tokenizer.vocab_size)
     candidates = [step.candidates[0, :n_candidates].tolist() for step in steps]
+    try:
+        expected, why = checkpoint.task.target(decoding.src), ""
+    except ValueError as error:  # readable, but no question of this task, such as 31.2.2000
+        expected, why = None, str(error)
     written = [token for token in decoding.tokens if token != tokenizer.eos_id]
     header = {
         "source": tokenizer.labels(decoding.src),
@@ -92,8 +96,10 @@ def frames(decoding: Decoding, checkpoint: Checkpoint) -> bytes:
             for row in candidates
         ],
         "stopped": steps[-1].stopped[0],
-        "expected": tokenizer.labels(checkpoint.task.target(decoding.src)),
-        "right": written == checkpoint.task.target(decoding.src) and steps[-1].stopped[0] == "eos",
+        "answer": checkpoint.task.answer,
+        "expected": None if expected is None else tokenizer.labels(expected),
+        "noAnswer": why,
+        "right": written == expected and steps[-1].stopped[0] == "eos",
     }
     probabilities = torch.stack([step.probabilities[0, :n_candidates] for step in steps])
     arrays = {

@@ -13,5 +13,11 @@ st.set_page_config(
     page_title="Transformer Workbench", page_icon=str(ROOT / "assets" / "images" / "icon.png"), layout="wide"
 )
 st.html(ROOT / "app" / "style.css")
-page = st.navigation([st.Page(ROOT / "pages" / "decode.py", title="Decode", default=True)])
+page = st.navigation(
+    [
+        st.Page(ROOT / "pages" / "decode.py", title="Decode", default=True),
+        st.Page(ROOT / "pages" / "attention.py", title="Attention"),
+    ],
+    position="top",
+)
 page.run()

@@ -1,25 +1,47 @@
-"""The trained models that ship with the app, each loaded once and shared by everyone."""
+"""The models that sliders reach: trained ones from assets/checkpoints, untrained ones built on the spot."""
 
-import gc
+from dataclasses import replace
 
 import streamlit as st
 import torch
 
 from app.setup import ROOT
-from transformer import Checkpoint, load_checkpoint
+from transformer import TASKS, Checkpoint, Transformer, load_checkpoint
+from transformer.train.__main__ import QUICK_CONFIG
+from transformer.zoo import checkpoint_name
 
 CHECKPOINTS = ROOT / "assets" / "checkpoints"
 
 
-@st.cache_resource(show_spinner="Loading the model")
+@st.cache_resource(show_spinner=False)
 def shipped(name: str) -> Checkpoint:
     """A checkpoint of assets/checkpoints by name. The model is shared: it is only ever read."""
     torch.set_num_threads(1)  # a second thread makes small passes slower whenever a core is busy
-    checkpoint = load_checkpoint(CHECKPOINTS / f"{name}.safetensors")
-    # Streamlit collects all garbage after each run, 0.1 s with torch loaded; what is loaded now stays for good.
-    gc.collect()
-    gc.freeze()
-    return checkpoint
+    return load_checkpoint(CHECKPOINTS / f"{name}.safetensors")
+
+
+@st.cache_resource(show_spinner=False, max_entries=200)
+def untrained(task: str, d_model: int, n_heads: int, d_head: int) -> Transformer:
+    """A model of these sizes as it is before its first training step, the same at each call."""
+    vocab_size = TASKS[task]().tokenizer.vocab_size
+    config = replace(
+        QUICK_CONFIG,
+        src_vocab_size=vocab_size,
+        tgt_vocab_size=vocab_size,
+        d_model=d_model,
+        n_heads=n_heads,
+        d_head=d_head,
+        d_ff=4 * d_model,
+        n_encoder_layers=2,
+        n_decoder_layers=2,
+    )
+    return Transformer(config, torch.Generator().manual_seed(0)).eval()
+
+
+def trained(task: str, d_model: int, n_heads: int, d_head: int) -> Checkpoint | None:
+    """The shipped checkpoint of these sizes, if there is one."""
+    name = checkpoint_name(task, d_model, n_heads, d_head)
+    return shipped(name) if (CHECKPOINTS / f"{name}.safetensors").exists() else None
 
 
 def describe(checkpoint: Checkpoint) -> str:

@@ -1,71 +1,67 @@
-"""The row above every page: the one sequence that all pages show."""
+"""The rows above every page: the task and the one sequence that all pages show."""
 
 import streamlit as st
 
 from app.text import literal
-from transformer import Checkpoint
+from transformer import TASKS, Task
 
-KEY = "source"
-_LAST_GOOD = "last_good_source"
 # At most twice what the model was trained on: far enough to see it fail, short enough to be read.
 STRETCH = 2
 
 
-def examples(checkpoint: Checkpoint) -> dict[str, str]:
-    """Sequences worth a look, by the name on their button."""
-    symbols = checkpoint.tokenizer.symbols
-    longest = checkpoint.task.max_len
-    return {
-        "Mixed": " ".join((symbols[0], symbols[8 % len(symbols)], symbols[4 % len(symbols)], *symbols[1:4])),
-        "Repeats": " ".join((symbols[2], symbols[2], symbols[5], symbols[2], symbols[5])),
-        "Longest": " ".join((symbols * longest)[:longest]),
-        "One symbol": symbols[4 % len(symbols)],
-        "Nothing": "",
-    }
+def source_rows() -> tuple[Task, list[int]]:
+    """Draw the choice of task, the text field and its examples; return the task and the token ids to show.
 
-
-def source_row(checkpoint: Checkpoint) -> list[int]:
-    """Draw the text field with its examples and return the token ids to show.
-
-    What cannot be read is explained under the field, and the last readable sequence stays on.
+    Each task keeps its own text. What cannot be read is explained under the field, and the last readable
+    sequence stays on.
     """
-    choices = examples(checkpoint)
-    first = next(iter(choices.values()))
-    symbols = checkpoint.tokenizer.symbols
+    name = st.segmented_control(
+        "Task",
+        list(TASKS),
+        default="reverse",
+        required=True,
+        format_func=lambda name: TASKS[name].title,
+        key="task",
+        bind="query-params",
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    task = TASKS[name]()
+    key, last_good = f"source-{name}", f"last-good-{name}"
+    first = next(iter(task.examples.values()))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="source-row"):
         text = st.text_input(
-            f"Your sequence: symbols {symbols[0]} to {symbols[-1]}, spaces between, then Enter",
+            f"Yours: {task.prompt}; then Enter",
             first,
-            key=KEY,
+            key=key,
             bind="query-params",
             persist_state="session",
             max_chars=400,
             placeholder="nothing: an empty sequence",
-            width=420,
+            width=440,
         )
-        for name, example in choices.items():
-            st.button(name, on_click=_take, args=(example,), key=f"example-{name}")
+        for label, example in task.examples.items():
+            st.button(label, on_click=_take, args=(key, example), key=f"example-{name}-{label}")
     try:
-        ids = _readable(checkpoint, text)
+        ids = _readable(task, text)
     except ValueError as error:
-        text = st.session_state.get(_LAST_GOOD, first)
-        ids = checkpoint.tokenizer.encode(text)
+        text = st.session_state.get(last_good, first)
+        ids = task.tokenizer.encode(text)
         st.warning(literal(f"{error} Still showing: {text or 'the empty sequence'}"))
     else:
-        st.session_state[_LAST_GOOD] = text
-    trained = checkpoint.task.max_len
-    if len(ids) > trained:
-        st.info(f"{len(ids)} symbols: the model was trained on at most {trained}. Watch it guess beyond that.")
-    return ids
+        st.session_state[last_good] = text
+    if len(ids) > task.max_source:
+        st.info(f"{len(ids)} tokens: the model was trained on at most {task.max_source}. Watch it guess beyond that.")
+    return task, ids
 
 
-def _readable(checkpoint: Checkpoint, text: str) -> list[int]:
-    ids = checkpoint.tokenizer.encode(text)
-    most = STRETCH * checkpoint.task.max_len
+def _readable(task: Task, text: str) -> list[int]:
+    ids = task.tokenizer.encode(text)
+    most = STRETCH * task.max_source
     if len(ids) > most:
-        raise ValueError(f"{len(ids)} symbols are too many: up to {most} can be shown.")
+        raise ValueError(f"{len(ids)} tokens are too many: up to {most} can be shown.")
     return ids
 
 
-def _take(example: str) -> None:
-    st.session_state[KEY] = example
+def _take(key: str, example: str) -> None:
+    st.session_state[key] = example

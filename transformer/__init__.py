@@ -1,5 +1,6 @@
 """A Transformer whose every intermediate tensor can be seen. Knows torch and nothing of any screen."""
 
+from .analysis import head_similarity, row_entropy
 from .attention import MultiHeadAttention, attention, attention_scores, attention_weights
 from .cache import KVCache
 from .checkpoint import Checkpoint, load_checkpoint, load_training, save_checkpoint
@@ -9,8 +10,8 @@ from .masks import causal_mask, padding_mask
 from .model import Transformer
 from .positional import angular_frequencies, rotate, rotation, sinusoidal_encoding
 from .presets import PRESET_NOTES, PRESETS
-from .tasks import TASKS, Batch, ReversalTask
-from .tokenizer import BOS, EOS, PAD, SymbolTokenizer
+from .tasks import TASKS, AdditionTask, Batch, CopyTask, DateTask, NumberTask, ReversalTask, SortTask, Task
+from .tokenizer import BOS, EOS, PAD, SymbolTokenizer, Tokenizer
 from .trace import AttentionRecord, AttentionSite, ResidualSite, Trace
 from .train import TrainSettings, TrainState, TrainStep, exact_match, sequence_loss, train
 
@@ -21,16 +22,23 @@ __all__ = [
     "PRESETS",
     "PRESET_NOTES",
     "TASKS",
+    "AdditionTask",
     "AttentionRecord",
     "AttentionSite",
     "Batch",
     "Checkpoint",
+    "CopyTask",
+    "DateTask",
     "DecodeStep",
     "KVCache",
     "MultiHeadAttention",
+    "NumberTask",
     "ResidualSite",
     "ReversalTask",
+    "SortTask",
     "SymbolTokenizer",
+    "Task",
+    "Tokenizer",
     "Trace",
     "TrainSettings",
     "TrainState",
@@ -44,11 +52,13 @@ __all__ = [
     "causal_mask",
     "exact_match",
     "greedy_decode",
+    "head_similarity",
     "load_checkpoint",
     "load_training",
     "padding_mask",
     "rotate",
     "rotation",
+    "row_entropy",
     "save_checkpoint",
     "sequence_loss",
     "sinusoidal_encoding",

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from .config import TransformerConfig
 from .model import Transformer
-from .tasks import TASKS, ReversalTask
-from .tokenizer import SymbolTokenizer
+from .tasks import TASKS, Task
+from .tokenizer import Tokenizer
 from .train import TrainSettings, TrainState
 
 FORMAT = "transformer-workbench 1"
@@ -30,8 +30,8 @@ class Checkpoint:
 
     model: Transformer
     config: TransformerConfig
-    task: ReversalTask
-    tokenizer: SymbolTokenizer
+    task: Task
+    tokenizer: Tokenizer
     metrics: dict[str, Any]
     training: dict[str, Any]
 
@@ -39,20 +39,25 @@ class Checkpoint:
 def save_checkpoint(
     path: str | Path,
     model: Transformer,
-    task: ReversalTask,
+    task: Task,
     *,
     training: dict[str, Any] | None = None,
     metrics: dict[str, Any] | None = None,
     state: TrainState | None = None,
+    half: bool = False,
 ) -> None:
-    """Write a model; with ``state`` also what a stopped run needs to go on. The folder must exist."""
-    tensors = {_WEIGHT + name: p.detach().contiguous() for name, p in model.named_parameters()}
+    """Write a model; with ``state`` also what a stopped run needs to go on. The folder must exist.
+
+    half stores 16 bits a weight, and loading gives float32 again: the same model only if it was rounded before.
+    """
+    dtype = torch.float16 if half else None
+    tensors = {_WEIGHT + name: p.detach().to(dtype).contiguous() for name, p in model.named_parameters()}
     if state is not None:
         tensors |= {_STATE + name: tensor for name, tensor in state.tensors().items()}
     header = {
         "format": FORMAT,
         "config": json.dumps(asdict(model.config)),
-        "task": json.dumps(asdict(task)),
+        "task": json.dumps({"name": task.name, **asdict(task)}),
         "training": json.dumps(training or {}),
         "metrics": json.dumps(metrics or {}),
     }
@@ -115,7 +120,7 @@ def _build(kind: type, values: dict[str, Any], path: str | Path) -> Any:
         raise ValueError(f"the header of {path} is damaged: {error}") from error
 
 
-def _task(values: dict[str, Any], path: str | Path) -> ReversalTask:
+def _task(values: dict[str, Any], path: str | Path) -> Task:
     name = values.pop("name", None)
     if name not in TASKS:
         raise ValueError(f"{path} was trained on the task {name!r}; known tasks are {', '.join(TASKS)}")

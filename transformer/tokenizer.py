@@ -1,32 +1,35 @@
-"""Text to token ids and back, for tasks whose tokens are written apart."""
+"""Text to token ids and back."""
 
 import re
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 PAD, BOS, EOS = 0, 1, 2
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>")
 
 
-@dataclass(frozen=True)
-class SymbolTokenizer:
-    """Symbols written apart by spaces, commas, semicolons or brackets; ids 0, 1, 2 are PAD, BOS, EOS, symbols follow.
+class Tokenizer(ABC):
+    """One vocabulary for sources and targets; ids 0, 1, 2 are PAD, BOS and EOS, symbols follow.
 
     Text never becomes a special token: "<eos>" is an unknown symbol like any other.
     """
 
-    symbols: tuple[str, ...]
-    pad_id: int = PAD
-    bos_id: int = BOS
-    eos_id: int = EOS
+    symbols: tuple[str, ...]  # as they are written, in the order of their ids from 3 on
+    joiner = ""  # stands between symbols in decoded text
+    pad_id, bos_id, eos_id = PAD, BOS, EOS
+
+    @abstractmethod
+    def split(self, text: str) -> list[str]:
+        """The symbols that a text is written in, known or not."""
+
+    def vocabulary(self) -> tuple[str, ...]:
+        """The label of every id, in the order of ids."""
+        return (*SPECIAL_TOKENS, *self.symbols)
 
     @property
     def vocab_size(self) -> int:
         return len(SPECIAL_TOKENS) + len(self.symbols)
-
-    def split(self, text: str) -> list[str]:
-        """The written symbols of a text, known or not."""
-        return [piece for piece in re.split(r"[\s,;()\[\]]+", text) if piece]
 
     def encode(self, text: str) -> list[int]:
         """Ids as the encoder takes them. Raises ValueError naming every unknown symbol and what is allowed."""
@@ -41,21 +44,28 @@ class SymbolTokenizer:
         return [ids[piece] for piece in pieces]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The symbols of ids, one space between; special tokens are left out. Raises ValueError for an unknown id."""
-        return " ".join(self.labels([i for i in ids if i not in (self.pad_id, self.bos_id, self.eos_id)]))
+        """The text of ids; special tokens are left out. Raises ValueError for an unknown id."""
+        return self.joiner.join(self.labels(i for i in ids if i not in (self.pad_id, self.bos_id, self.eos_id)))
 
     def labels(self, ids: Iterable[int]) -> list[str]:
         """One label per id, special tokens as <pad>, <bos>, <eos>. Raises ValueError for an unknown id."""
-        names = self.vocabulary()
-        ids = list(ids)
+        names, found = self.vocabulary(), []
         for i in ids:
             if not 0 <= i < len(names):
                 raise ValueError(f"token id {i} is outside the vocabulary of {len(names)}")
-        return [names[i] for i in ids]
+            found.append(names[i])
+        return found
 
-    def vocabulary(self) -> Sequence[str]:
-        """The label of every id, in the order of ids."""
-        return (*SPECIAL_TOKENS, *self.symbols)
+
+@dataclass(frozen=True)
+class SymbolTokenizer(Tokenizer):
+    """Symbols written apart by spaces, commas, semicolons or brackets."""
+
+    symbols: tuple[str, ...]
+    joiner = " "
+
+    def split(self, text: str) -> list[str]:
+        return [piece for piece in re.split(r"[\s,;()\[\]]+", text) if piece]
 
 
 def shorten(text: str, most: int = 24) -> str:

@@ -28,11 +28,15 @@ def pack(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def _source(*names: str) -> str:
-    return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in names)
+    """The files as one, without indentation and comment lines: it is sent again with every update."""
+    lines = (line.strip() for name in names for line in (_HERE / name).read_text(encoding="utf-8").splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _component(name: str, js: tuple[str, ...], css: tuple[str, ...]) -> Callable[..., Any]:
     return st.components.v2.component(f"transformer_workbench.{name}", js=_source(*js), css=_source(*css))
 
 
-decode_player = _component("decode_player", ("block.js", "heatmap.js", "player.js"), ("live.css", "player.css"))
+_DRAWING = ("block.js", "heatmap.js", "save.js", "dom.js")
+decode_player = _component("decode_player", (*_DRAWING, "player.js"), ("live.css", "player.css"))
+attention_panel = _component("attention_panel", (*_DRAWING, "latch.js", "attention.js"), ("live.css", "attention.css"))

@@ -1,6 +1,13 @@
 // A grid of heatmaps on one canvas: layers down, heads across. Weights run from paper (0) to ink (1).
 
+const KNOWN_COLOURS = new Map();
+
 function rgb(css) {
+  if (!KNOWN_COLOURS.has(css)) KNOWN_COLOURS.set(css, parsed(css));
+  return KNOWN_COLOURS.get(css);
+}
+
+function parsed(css) {
   const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   probe.fillStyle = css;
   probe.fillRect(0, 0, 1, 1);
@@ -14,6 +21,8 @@ function inks(element) {
   return {
     paper: rgb(of("--st-background-color")),
     ink: rgb(of("--st-blue-color")),
+    grey: rgb(of("--st-gray-color")),
+    opposite: rgb(of("--st-orange-color")),
     accent: of("--st-primary-color"),
     text: of("--st-text-color"),
     line: of("--st-border-color"),
@@ -21,10 +30,19 @@ function inks(element) {
   };
 }
 
-function shade(colours, weight) {
-  const w = Math.min(1, Math.max(0, weight));
-  const mix = colours.paper.map((p, i) => Math.round(p + (colours.ink[i] - p) * w));
-  return `rgb(${mix.join()})`;
+// Weights in ink, those of an untrained model in grey.
+function shade(colours, weight, grid) {
+  return mixed(colours.paper, grid.untrained ? colours.grey : colours.ink, weight);
+}
+
+// Signed values: paper at 0, ink at +1, its opposite at -1.
+function signed(colours, value) {
+  return mixed(colours.paper, value < 0 ? colours.opposite : colours.ink, Math.abs(value));
+}
+
+function mixed(from, to, share) {
+  const w = Math.min(1, Math.max(0, share));
+  return `rgb(${from.map((p, i) => Math.round(p + (to[i] - p) * w)).join()})`;
 }
 
 function sharp(canvas, width, height) {
@@ -63,8 +81,8 @@ function layOut(pen, grid, width, mostCell, font) {
   const rows = grid.rows.length, columns = grid.columns.length, gap = heads > 4 ? 6 : 10;
   pen.font = `12px ${font}`;
   const widest = Math.max(0, ...grid.rows.map((label) => pen.measureText(label).width));
-  const roomy = width > 300;
-  const left = 16 + (roomy ? Math.min(64, widest) + 6 : 0);
+  const roomy = width > 230;
+  const left = (grid.bare ? 3 : 16) + (roomy ? Math.min(64, widest) + 6 : 0);
   const tile = (width - left - gap * (heads - 1) - 2) / heads; // 2: the last frame
   const exact = Math.min(mostCell, tile / Math.max(1, columns));
   const cell = exact > 8 ? Math.floor(exact) : exact;
@@ -72,13 +90,14 @@ function layOut(pen, grid, width, mostCell, font) {
   const labelled = cell >= 9, size = Math.min(12, cell);
   const most = (Math.max(0, ...grid.columns.map((label) => pen.measureText(label).width)) * size) / 12;
   const upright = most > cell - 1;
-  const head = 17, top = head + (labelled ? (upright ? Math.min(56, most) + 8 : 16) : 0);
+  const head = grid.bare ? 2 : 17, top = head + (labelled ? (upright ? Math.min(56, most) + 8 : 16) : 0);
   const pitch = { x: tile + gap, y: Math.max(cell * rows, 24) + gap };
   return { layers, heads, rows, columns, left, top, cell, pitch, roomy, labelled, size, upright, height: top + layers * pitch.y };
 }
 
 // grid: {weights: {shape: [L, H, R, C], values}, rows, columns, shown: rows drawn, current: row framed or -1,
-//        causal: keys after the row are hatched, name}
+//        causal: keys after the row are hatched, name,
+//        picked: {layer, head} framed whole in place of a row, bare: no layer and head names, untrained: in grey}
 function drawGrid(canvas, grid, mostCell, colours) {
   const width = canvas.parentElement.clientWidth;
   const place = layOut(canvas.getContext("2d"), grid, width, mostCell, colours.font);
@@ -87,11 +106,13 @@ function drawGrid(canvas, grid, mostCell, colours) {
   pen.textBaseline = "middle";
   for (let layer = 0; layer < place.layers; layer++) {
     const y = place.top + layer * place.pitch.y;
-    pen.save();
-    pen.translate(6, y + (cell * rows) / 2);
-    pen.rotate(-Math.PI / 2);
-    label(pen, `layer ${layer + 1}`, 0, 0, "center", colours, { opacity: 0.65 });
-    pen.restore();
+    if (!grid.bare) {
+      pen.save();
+      pen.translate(6, y + (cell * rows) / 2);
+      pen.rotate(-Math.PI / 2);
+      label(pen, `layer ${layer + 1}`, 0, 0, "center", colours, { opacity: 0.65 });
+      pen.restore();
+    }
     for (let head = 0; head < place.heads; head++) {
       const x = place.left + head * place.pitch.x;
       if (layer === 0) drawTop(pen, grid, place, x, head, colours);
@@ -118,7 +139,8 @@ function label(pen, text, x, y, align, colours, { size = 12, opacity = 0.75, str
 
 function drawTop(pen, grid, place, x, head, colours) {
   const { cell, columns } = place;
-  label(pen, place.pitch.x < 48 ? `${head + 1}` : `head ${head + 1}`, x, 7, "left", colours, { opacity: 0.65 });
+  const name = place.pitch.x < 48 ? `${head + 1}` : `head ${head + 1}`;
+  if (!grid.bare) label(pen, name, x, 7, "left", colours, { opacity: 0.65 });
   if (!place.labelled) return;
   for (let c = 0; c < columns; c++) {
     const at = x + (c + 0.5) * cell;
@@ -142,7 +164,7 @@ function drawTile(pen, grid, place, layer, head, x, y, colours) {
       const cx = x + c * cell, cy = y + r * cell;
       if (grid.causal && c > r) hatch(pen, cx, cy, cell, colours.line);
       else if (r < grid.shown) {
-        pen.fillStyle = shade(colours, grid.weights.values[start + r * columns + c]);
+        pen.fillStyle = shade(colours, grid.weights.values[start + r * columns + c], grid);
         pen.fillRect(cx, cy, cell - line, cell - line);
       }
     }
@@ -150,9 +172,11 @@ function drawTile(pen, grid, place, layer, head, x, y, colours) {
   pen.strokeStyle = colours.line;
   pen.lineWidth = 1;
   pen.strokeRect(x - 0.5, y - 0.5, columns * cell + 1 - line, rows * cell + 1 - line);
-  if (grid.current >= 0 && columns) {
-    pen.strokeStyle = colours.accent;
-    pen.lineWidth = 2;
+  const picked = !grid.picked || (grid.picked.layer === layer && grid.picked.head === head);
+  pen.strokeStyle = colours.accent;
+  pen.lineWidth = 2;
+  if (grid.picked && picked) pen.strokeRect(x - 2, y - 2, columns * cell + 4 - line, rows * cell + 4 - line);
+  else if (grid.current >= 0 && columns && picked) {
     pen.strokeRect(x - 1, y + grid.current * cell - 1, columns * cell + 2 - line, cell + 2 - line);
   }
 }

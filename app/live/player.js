@@ -5,14 +5,6 @@ const ICONS = {
 };
 const PLAY_EVERY_MS = 700;
 
-function make(tag, className, parent, text = "") {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text) element.textContent = text;
-  parent.append(element);
-  return element;
-}
-
 function iconButton(parent, icon, name, title, action) {
   const button = make("button", "", parent);
   button.type = "button";
@@ -38,7 +30,7 @@ class Player {
     this.stop = new AbortController();
     document.addEventListener("keydown", (event) => this.key(event), { signal: this.stop.signal });
     this.resized = new ResizeObserver(() => this.data && this.draw());
-    this.resized.observe(this.cross.parentElement);
+    this.resized.observe(this.cross.box);
   }
 
   build() {
@@ -74,10 +66,11 @@ class Player {
     this.greedy.addEventListener("click", () => this.branch([]));
 
     const crossBox = make("div", "cross", root);
-    this.cross = this.picture(crossBox, "Cross-attention", "row: token being written; column: source token");
+    const read = (text) => (this.readout.textContent = text);
+    this.cross = new Picture(crossBox, "Cross-attention", "row: token being written; column: source token", 22, { read });
     const selfBox = make("div", "self", root);
-    this.encoder = this.picture(make("div", "", selfBox), "Encoder self-attention", "source looks at source");
-    this.own = this.picture(make("div", "", selfBox), "Decoder self-attention", "row: token being written; column: token read");
+    this.encoder = new Picture(selfBox, "Encoder self-attention", "source looks at source", 13, { read });
+    this.own = new Picture(selfBox, "Decoder self-attention", "row: token being written; column: token read", 13, { read });
 
     const foot = make("div", "foot", root);
     const legend = make("div", "legend", foot);
@@ -90,16 +83,6 @@ class Player {
     this.readout = make("span", "quiet", foot);
     this.spoken = make("div", "hidden", root);
     this.spoken.setAttribute("aria-live", "polite");
-  }
-
-  picture(box, title, note) {
-    make("h3", "", box, title);
-    const canvas = make("canvas", "", make("div", "", box));
-    canvas.setAttribute("role", "img");
-    make("p", "note quiet", box, note);
-    canvas.addEventListener("pointermove", (event) => this.point(canvas, event));
-    canvas.addEventListener("pointerleave", () => (this.readout.textContent = ""));
-    return canvas;
   }
 
   show(bytes) {
@@ -155,14 +138,11 @@ class Player {
     this.drawBar();
     this.drawOutput();
     this.drawCandidates();
-    const colours = inks(this.root);
-    for (const [canvas, grid] of this.grids) {
-      const growing = canvas !== this.encoder;
+    for (const [picture, grid] of this.grids) {
+      const growing = picture !== this.encoder;
       grid.shown = growing ? this.step : grid.rows.length;
       grid.current = growing ? this.step - 1 : -1;
-      drawGrid(canvas, grid, growing && canvas === this.cross ? 22 : 13, colours);
-      canvas.dataset.v = this.step;
-      canvas.setAttribute("aria-label", this.describe(grid));
+      picture.draw(grid, this.step, describeGrid(grid));
     }
   }
 
@@ -180,7 +160,7 @@ class Player {
   }
 
   drawOutput() {
-    const { written, expected, right, stopped, forced } = this.data;
+    const { written, expected, right, stopped, forced, answer, noAnswer } = this.data;
     this.output.replaceChildren();
     for (let t = 0; t < this.step; t++) {
       const own = t < forced ? " chosen" : "";
@@ -189,7 +169,7 @@ class Player {
     if (this.step < this.total) chip(this.output, " ", "open");
     else {
       const end = stopped === "eos" ? "" : `Stopped by the limit of ${this.total} tokens. `;
-      const verdict = right ? "✓ the source, backwards" : `✗ the source backwards is ${expected.join(" ") || "nothing"}`;
+      const verdict = right ? `✓ ${answer}` : expected ? `✗ ${answer} is ${expected.join(" ") || "nothing"}` : `? ${noAnswer}`;
       make("span", "verdict quiet", this.output, end + verdict);
     }
   }
@@ -229,36 +209,10 @@ class Player {
     });
   }
 
-  describe(grid) {
-    const [layers, heads, rows, columns] = grid.weights.shape;
-    const size = `${grid.name}: ${layers} layers of ${heads} heads, ${rows} rows by ${columns} columns.`;
-    if (grid.current < 0 || !columns) return size;
-    const seen = [];
-    for (let tile = 0; tile < layers * heads; tile++) {
-      const start = (tile * rows + grid.current) * columns;
-      const row = Array.from(grid.weights.values.subarray(start, start + columns));
-      const most = Math.max(...row), at = row.indexOf(most);
-      seen.push(`layer ${Math.floor(tile / heads) + 1} head ${(tile % heads) + 1} most at ${grid.columns[at]}, position ${at + 1}: ${digits(most)}`);
-    }
-    return `${size} Writing ${grid.rows[grid.current]}: ${seen.join("; ")}.`;
-  }
-
-  point(canvas, event) {
-    const grid = this.grids.get(canvas), box = canvas.getBoundingClientRect();
-    const cell = cellAt(grid, event.clientX - box.left, event.clientY - box.top);
-    this.readout.textContent = "";
-    if (!cell || cell.row >= grid.shown) return;
-    const masked = grid.causal && cell.column > cell.row;
-    this.readout.textContent = `layer ${cell.layer + 1}, head ${cell.head + 1}: ${grid.rows[cell.row]} (row ${cell.row + 1}) to `
-      + `${grid.columns[cell.column]} (column ${cell.column + 1}): ${masked ? "masked" : digits(cell.weight)}`;
-  }
-
   // Arrows step and space plays wherever the focus is, except where these keys mean something already.
   key(event) {
-    if (!this.data || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-    const target = event.composedPath()[0];
-    if (target.closest?.('input, textarea, select, [contenteditable="true"], [role="slider"], [role="listbox"], [role="combobox"]')) return;
-    const onButton = target.closest?.("button, a, summary");
+    if (!this.data || keysAreTaken(event)) return;
+    const onButton = event.composedPath()[0].closest?.("button, a, summary");
     const act = {
       ArrowRight: () => this.go(this.step + 1), ArrowLeft: () => this.go(this.step - 1),
       Home: () => this.go(0), End: () => this.go(this.total), " ": onButton ? null : () => this.toggle(),

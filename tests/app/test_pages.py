@@ -15,7 +15,7 @@ PAGES = sorted(path.name for path in (ROOT / "pages").glob("*.py"))
 def run(**query: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
     for name, value in query.items():
-        app.query_params[name] = value
+        app.query_params[name.replace("_", "-")] = value
     return app.run()
 
 
@@ -58,14 +58,14 @@ def test_decode_names_wrong_symbols_and_keeps_the_last_good_ones() -> None:
 
 @pytest.mark.parametrize("query", ["", "11", "3 3 3 3 3 3 3 3", "4 " * 16], ids=["empty", "one", "longest", "beyond"])
 def test_decode_takes_its_sequence_from_the_link(query: str) -> None:
-    app = run(source=query)
+    app = run(source_reverse=query)
     assert not app.exception
     assert header(app)["source"] == query.split()
 
 
 @pytest.mark.parametrize("query", ["<script>", "3 " * 200, "0", "1e3", "３"])
 def test_decode_survives_nonsense_in_the_link(query: str) -> None:
-    app = run(source=query)
+    app = run(source_reverse=query)
     assert not app.exception
     assert app.warning
     assert header(app)["source"] == ["3", "11", "7", "4", "5", "6"]
@@ -73,6 +73,6 @@ def test_decode_survives_nonsense_in_the_link(query: str) -> None:
 
 def test_examples_are_on_buttons() -> None:
     app = run()
-    app.button(key="example-Nothing").click().run()
+    app.button(key="example-reverse-Nothing").click().run()
     assert not app.exception
     assert header(app)["source"] == []

@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 from app.models import CHECKPOINTS
 from tests.browser.conftest import open_page, settle
-from transformer import Checkpoint, greedy_decode, load_checkpoint
+from transformer import TASKS, Checkpoint, greedy_decode, load_checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_types_steps_back_and_runs_to_the_end(page: Page) -> None:
     assert output(page) == ["10"]
     press(page, "Run to end")
     assert output(page) == ["10", "9", "5", "5", "<eos>"]
-    expect(page.locator(".verdict")).to_have_text("✓ the source, backwards")
+    expect(page.locator(".verdict")).to_have_text("✓ the source backwards")
     expect(page.get_by_role("button", name="Step", exact=True)).to_be_disabled()
     press(page, "Restart")
     assert output(page) == []
@@ -97,7 +97,7 @@ def test_keys_step_play_and_jump(page: Page) -> None:
 
 
 def test_playing_ends_by_itself(page: Page) -> None:
-    open_page(page, "/?source=7")
+    open_page(page, "/?source-reverse=7")
     press(page, "Restart")
     press(page, "Play")
     expect_step(page, 2, 2)
@@ -152,7 +152,7 @@ def test_the_shortest_and_the_longest(page: Page, text: str, written: list[str])
     if len(written) > 1:
         press(page, "Run to end")
     assert output(page) == written
-    expect(page.locator(".verdict")).to_have_text("✓ the source, backwards")
+    expect(page.locator(".verdict")).to_have_text("✓ the source backwards")
 
 
 def test_wrong_symbols_are_named_as_typed_and_nothing_is_lost(page: Page) -> None:
@@ -172,7 +172,7 @@ def test_wrong_symbols_are_named_as_typed_and_nothing_is_lost(page: Page) -> Non
 def test_too_many_symbols_are_counted(page: Page) -> None:
     open_page(page)
     write(page, "3 " * 17)
-    expect(page.get_by_test_id("stAlert")).to_contain_text("17 symbols are too many")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("17 tokens are too many")
 
 
 def test_an_example_replaces_the_sequence_and_the_link_holds_it(page: Page) -> None:
@@ -204,7 +204,7 @@ def test_every_picture_has_a_text_alternative(page: Page) -> None:
         "Encoder self-attention",
         "Decoder self-attention",
     ]
-    assert "Writing 6: layer 1 head 1 most at 6, position 6" in labels[0]
+    assert "Row 6: layer 1 head 1 most at 6, position 6" in labels[0]
 
 
 @pytest.mark.parametrize(
@@ -239,6 +239,36 @@ def test_a_weight_of_one_is_the_themes_ink_and_follows_the_theme(page: Page) -> 
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(HAS_COLOUR, arg=[canvas, dark])
     assert not page.evaluate(HAS_COLOUR, [canvas, light])
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "written"),
+    [
+        ("Copy", "8 3 11", "8 3 11 <eos>"),
+        ("Sort", "8 3 11 3", "3 3 8 11 <eos>"),
+        ("Date format", "May 3, 2021", "2 0 2 1 - 0 5 - 0 3 <eos>"),
+        ("Number words", "nine hundred and seven", "9 0 7 <eos>"),
+        ("Addition", "58+67", "5 2 1 0 <eos>"),
+    ],
+)
+def test_every_task_answers(page: Page, task: str, text: str, written: str) -> None:
+    open_page(page)
+    page.get_by_text(task, exact=True).click()
+    kind = next(kind() for kind in TASKS.values() if kind.title == task)
+    example = kind.tokenizer.encode(next(iter(kind.examples.values())))
+    first = kind.tokenizer.labels(kind.target(example))[0]
+    expect(page.locator("[data-role=output] .token").first).to_have_text(first)  # the new task is on
+    write(page, text)
+    expect(page.locator(".tokens .src")).to_have_text(kind.tokenizer.labels(kind.tokenizer.encode(text)))
+    press(page, "Run to end")
+    assert output(page) == written.split()
+    expect(page.locator(".verdict")).to_contain_text("✓")
+
+
+def test_a_question_without_an_answer_says_so(page: Page) -> None:
+    open_page(page, "/?task=Date+format&source-date=31.2.2000")
+    press(page, "Run to end")
+    expect(page.locator(".verdict")).to_contain_text("? ")
 
 
 def test_two_people_do_not_share_their_choices(page: Page, browser, app_url: str) -> None:

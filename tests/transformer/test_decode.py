@@ -99,6 +99,17 @@ def test_candidates_are_the_whole_vocabulary_from_the_most_probable_down():
         torch.testing.assert_close(step.probabilities, softmax)
 
 
+def test_among_equals_the_lowest_id_is_taken():
+    model = small_model()
+    with torch.no_grad():
+        model.output.weight.zero_()
+        model.output.bias.zero_()
+    step = next(greedy_decode(model, sources(), 1))
+    assert step.token.tolist() == [0, 0]
+    assert step.candidates.tolist() == [list(range(V))] * B
+    torch.testing.assert_close(step.probabilities, torch.full((B, V), 1 / V))
+
+
 def test_log_probability_is_the_sum_over_the_tokens_taken():
     total = torch.zeros(B)
     for step in greedy_decode(never_ends(), sources(), STEPS, forced=torch.tensor([[3, 4], [5, 6]])):

@@ -107,9 +107,11 @@ def test_one_seed_gives_one_model(choice):
     assert not any(torch.equal(first[name], other[name]) for name in drawn)
 
 
-def test_building_with_a_generator_leaves_the_global_one_alone():
+@pytest.mark.parametrize("init", ["default", "xavier", "xavier_attention"])
+@pytest.mark.parametrize("embedding_init", ["normal", "scaled", "xavier"])
+def test_building_with_a_generator_leaves_the_global_one_alone(init, embedding_init):
     before = torch.random.get_rng_state()
-    Transformer(small_config(positional="learned"), seeded())
+    Transformer(small_config(positional="learned", init=init, embedding_init=embedding_init), seeded())
     assert torch.equal(torch.random.get_rng_state(), before)
 
 

@@ -93,6 +93,14 @@ def test_the_network_does_not_mix_positions():
     assert (ffn(changed) != ffn(x)).any(-1).tolist() == [[t == 3 for t in range(7)]] * 2
 
 
+def test_dropout_falls_on_the_hidden_numbers():
+    ffn = feed_forward(d_model=4, d_ff=4, hidden_dropout=0.5, ffn_bias=False)
+    with torch.no_grad():
+        ffn.w_1.weight.copy_(torch.eye(4))
+        ffn.w_2.weight.copy_(torch.eye(4))
+    assert ffn.train()(torch.ones(50, 7, 4)).unique().tolist() == [0, 2]  # 1 / 0.5
+
+
 # the residual connection
 
 

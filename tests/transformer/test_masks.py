@@ -65,6 +65,8 @@ def test_a_mask_fits_when_each_axis_is_1_or_that_of_the_scores(shape):
         (2, 3, 7, 5),  # transposed
         (5, 7),  # torch would broadcast these two
         (7,),
+        (1,),
+        (2, 3, 5, 0),
         (2, 1, 3, 5, 7),
     ],
 )

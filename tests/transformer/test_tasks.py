@@ -8,7 +8,8 @@ from transformer import BOS, EOS, PAD, TASKS, Batch, ReversalTask
 
 
 def test_the_registry_names_each_task():
-    assert {name: kind().name for name, kind in TASKS.items()} == {"reverse": "reverse"}
+    assert {name: kind().name for name, kind in TASKS.items()} == {name: name for name in TASKS}
+    assert TASKS["reverse"] is ReversalTask
 
 
 def test_the_target_is_the_source_backwards():

@@ -15,8 +15,11 @@ from torch.nn import functional as F
 
 from tests.transformer.small import seeded
 from transformer import (
+    BOS,
     EOS,
+    PAD,
     PRESETS,
+    Batch,
     ReversalTask,
     TrainSettings,
     TrainState,
@@ -25,6 +28,7 @@ from transformer import (
     exact_match,
     greedy_decode,
     load_checkpoint,
+    padding_mask,
     sequence_loss,
     train,
 )
@@ -225,52 +229,50 @@ def test_training_leaves_the_global_generator_alone():
 # counting right answers
 
 
-def decode_to(monkeypatch, rows: torch.Tensor) -> None:
-    """Let decoding give these tokens (B, T), whatever the model."""
-    steps = [SimpleNamespace(token=column) for column in rows.T]
-    monkeypatch.setattr(LOOP, "greedy_decode", lambda *_, **__: iter(steps))
+DRAWN = Batch(
+    src=torch.tensor([[3, 4, 5], [6, 7, PAD], [PAD, PAD, PAD]]),
+    lengths=torch.tensor([3, 2, 0]),
+    tgt_in=torch.tensor([[BOS, 5, 4, 3], [BOS, 7, 6, PAD], [BOS, PAD, PAD, PAD]]),
+    tgt_out=torch.tensor([[5, 4, 3, EOS], [7, 6, EOS, PAD], [EOS, PAD, PAD, PAD]]),
+)
 
 
-def answers(monkeypatch, spoil) -> None:
-    """Let decoding give the right answers to the first 50 sequences of seed 0, after ``spoil`` has been at them."""
-    right = TASK.batch(50, seeded()).tgt_out.clone()
-    spoil(right)
-    decode_to(monkeypatch, right)
+def counted(monkeypatch, batch: Batch, decoded: list[list[int]]) -> tuple[int, dict]:
+    """How many are right when this batch is drawn and decoding gives these rows; and how decoding was asked."""
+    asked = {}
+
+    def decode(*_, **named):
+        asked.update(named)
+        return iter(SimpleNamespace(token=column) for column in torch.tensor(decoded).T)
+
+    monkeypatch.setattr(ReversalTask, "batch", lambda *_, **__: batch)
+    monkeypatch.setattr(LOOP, "greedy_decode", decode)
+    return exact_match(fresh(), TASK, len(batch.src), seeded()), asked
 
 
-def test_right_answers_all_count(monkeypatch):
-    answers(monkeypatch, lambda right: None)
-    assert exact_match(fresh(), TASK, 50, seeded()) == 50
+@pytest.mark.parametrize(
+    ("first_two", "right"),
+    [
+        ([[5, 4, 3, EOS], [7, 6, EOS, PAD]], 3),
+        ([[5, 4, 4, EOS], [7, 6, EOS, PAD]], 2),  # a wrong symbol
+        ([[5, 4, 3, EOS], [7, 6, 6, EOS]], 2),  # one too many
+        ([[5, 4, EOS, PAD], [7, EOS, PAD, PAD]], 1),  # both too short
+        ([[5, 4, 3, 3], [7, 6, 6, 6]], 1),  # no end
+    ],
+)
+def test_an_answer_is_right_only_as_a_whole(first_two, right, monkeypatch):
+    assert counted(monkeypatch, DRAWN, [*first_two, [EOS, PAD, PAD, PAD]])[0] == right
 
 
-def test_one_wrong_symbol_spoils_a_sequence(monkeypatch):
-    def spoil(right):
-        right[7, 0] = 3 if right[7, 0] != 3 else 4
-
-    answers(monkeypatch, spoil)
-    assert exact_match(fresh(), TASK, 50, seeded()) == 49
+def test_decoding_that_ended_early_is_filled_up(monkeypatch):
+    short = Batch(DRAWN.src[1:], DRAWN.lengths[1:], DRAWN.tgt_in[1:], DRAWN.tgt_out[1:])
+    assert counted(monkeypatch, short, [[7, 6, EOS], [EOS, PAD, PAD]])[0] == 2
+    assert counted(monkeypatch, short, [[7, EOS], [EOS, PAD]])[0] == 1
 
 
-def test_an_answer_that_does_not_end_is_wrong(monkeypatch):
-    def spoil(right):
-        right[right == EOS] = 3
-
-    answers(monkeypatch, spoil)
-    assert exact_match(fresh(), TASK, 50, seeded()) == 0
-
-
-def test_decoding_that_ends_early_is_filled_up(monkeypatch):
-    # All sequences have 2 symbols of the 5 there is room for, so decoding stops after 3 steps.
-    task = ReversalTask(min_len=2, max_len=5)
-    batch = task.batch(50, seeded())
-    short = batch.lengths == 2
-    model = fresh()
-    monkeypatch.setattr(ReversalTask, "batch", lambda *_: replace(
-        batch, src=batch.src[short], lengths=batch.lengths[short], tgt_in=batch.tgt_in[short],
-        tgt_out=batch.tgt_out[short],
-    ))  # fmt: skip
-    decode_to(monkeypatch, batch.tgt_out[short][:, :3])
-    assert exact_match(model, task, 50, seeded()) == short.sum() > 0
+def test_source_padding_is_hidden_from_the_decoding(monkeypatch):
+    _, asked = counted(monkeypatch, DRAWN, DRAWN.tgt_out.tolist())
+    assert torch.equal(asked["src_mask"], padding_mask(DRAWN.lengths, 3))
 
 
 def test_a_model_that_has_learned_nothing_gets_next_to_nothing_right():
@@ -326,6 +328,20 @@ def test_stopped_and_resumed_is_one_run_to_the_bit(tmp_path, capsys):
     assert load_checkpoint(rest).metrics == load_checkpoint(whole).metrics
     stopped = load_checkpoint(part)
     assert stopped.training["steps_done"] == 2
+
+
+def test_it_is_measured_on_other_draws_than_it_learned_from(monkeypatch):
+    seeds = []
+
+    def measure(model, task, n, generator):
+        seeds.extend([model.generator.initial_seed(), generator.initial_seed()])
+        return n
+
+    monkeypatch.setattr(COMMAND, "exact_match", measure)
+    main([*FEW, "--seed", "5"])
+    learned, measured = seeds
+    assert learned == 5
+    assert measured != learned
 
 
 def test_another_seed_is_another_run(tmp_path):
@@ -393,7 +409,7 @@ def test_a_wrong_request_is_explained(options, said, capsys):
     ("arguments", "said"),
     [
         ([], "required: task"),
-        (["sort"], "invalid choice: 'sort'"),
+        (["knit"], "invalid choice: 'knit'"),
         (["reverse", "--setting", "large"], "invalid choice: 'large'"),
         (["reverse", "--steps", "many"], "invalid int value: 'many'"),
         (["reverse", "--out", "nowhere/x.safetensors"], "there is no folder nowhere"),

@@ -13,7 +13,7 @@ from ..checkpoint import load_training, save_checkpoint
 from ..config import TransformerConfig
 from ..model import Transformer
 from ..presets import PRESETS
-from ..tasks import TASKS, ReversalTask
+from ..tasks import TASKS, SymbolTask, Task
 from .loop import TrainState, TrainStep, exact_match, train
 from .settings import TrainSettings
 
@@ -49,15 +49,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{task.name}: {n_parameters:,} parameters, {settings.steps:,} steps of {settings.batch_size}, seed {seed}")
     _run(model, task, settings, state, args.stop_at)
 
+    finished = state.step == settings.steps
+    half = args.half and finished
+    if half:
+        model.half().float()  # what is measured is what is saved
     metrics = {}
     if args.check:
         right = exact_match(model, task, args.check, torch.Generator().manual_seed(FRESH_SEED + seed))
         metrics = {"exact_match": right, "exact_match_of": args.check}
         print(f"exact match: {right:,} of {args.check:,} fresh sequences")
-    finished = state.step == settings.steps
     if args.out:
         training = {"settings": asdict(settings), "seed": seed, "steps_done": state.step}
-        save_checkpoint(args.out, model, task, training=training, metrics=metrics, state=None if finished else state)
+        unfinished = None if finished else state
+        save_checkpoint(args.out, model, task, training=training, metrics=metrics, state=unfinished, half=half)
         print(f"saved {args.out}" + ("" if finished else f"; go on with --resume {args.out}"))
     return 0 if finished else 1
 
@@ -77,11 +81,15 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("steps", "batch-size", "warmup"):
         parser.add_argument(f"--{name}", type=int, metavar="N", help="in place of the setting's own")
     parser.add_argument("--lr", type=float, help="in place of the setting's own")
-    for name in ("d-model", "heads", "d-head", "d-ff", "layers"):
+    for name in ("d-model", "heads", "d-head", "layers"):
         parser.add_argument(f"--{name}", type=int, metavar="N", help="in place of the setting's own")
+    parser.add_argument(
+        "--d-ff", type=int, metavar="N", help="in place of the setting's own; with --d-model 4 times that"
+    )
     parser.add_argument("--dropout", type=float, help="in place of the setting's own")
     parser.add_argument("--min-len", type=int, metavar="N", help="shortest sequence (quick 0, document 3)")
-    parser.add_argument("--max-len", type=int, metavar="N", default=8, help="longest sequence (default 8)")
+    parser.add_argument("--max-len", type=int, metavar="N", help="longest sequence (default 8)")
+    parser.add_argument("--half", action="store_true", help="round the finished weights to 16 bits and save them so")
     parser.add_argument(
         "--check", type=int, metavar="N", default=4096, help="fresh sequences to decode at the end (default 4096)"
     )
@@ -93,24 +101,35 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-Run = tuple[Transformer, ReversalTask, TrainSettings, TrainState, int]
+Run = tuple[Transformer, Task, TrainSettings, TrainState, int]
 
 
 def _fresh(args: argparse.Namespace) -> Run:
     document = args.setting == "document"
-    min_len = args.min_len if args.min_len is not None else 3 if document else 0
-    task = TASKS[args.task](min_len=min_len, max_len=args.max_len)
+    task = _task(args, document)
     config = PRESETS["reversal"] if document else QUICK_CONFIG
-    config = replace(config, max_len=max(config.max_len, task.max_len + 1))  # BOS makes the target one longer
+    d_ff = 4 * args.d_model if args.d_model and not args.d_ff else args.d_ff
     config = replace(config, **_given(
         src_vocab_size=task.tokenizer.vocab_size, tgt_vocab_size=task.tokenizer.vocab_size, d_model=args.d_model,
-        n_heads=args.heads, d_head=args.d_head, d_ff=args.d_ff, n_encoder_layers=args.layers,
+        n_heads=args.heads, d_head=args.d_head, d_ff=d_ff, n_encoder_layers=args.layers,
         n_decoder_layers=args.layers, dropout=args.dropout,
+        max_len=max(config.max_len, task.max_source, task.max_target + 1),  # BOS makes the target one longer
     ))  # fmt: skip
     settings = DOCUMENT_SETTINGS if document else TrainSettings()
     settings = replace(settings, **_given(steps=args.steps, batch_size=args.batch_size, warmup=args.warmup, lr=args.lr))
     model = Transformer(config, torch.Generator().manual_seed(args.seed))
     return model, task, settings, TrainState(model, settings), args.seed
+
+
+def _task(args: argparse.Namespace, document: bool) -> Task:
+    """The task, with the lengths that were asked for where it has lengths."""
+    kind = TASKS[args.task]
+    asked = _given(min_len=args.min_len, max_len=args.max_len)
+    if not issubclass(kind, SymbolTask):
+        if asked:
+            raise ValueError(f"the task {kind.name} has no lengths to choose; leave out --min-len and --max-len")
+        return kind()
+    return kind(**{"min_len": 3, **asked} if document else asked)
 
 
 def _resumed(args: argparse.Namespace) -> Run:
@@ -122,9 +141,7 @@ def _given(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _run(
-    model: Transformer, task: ReversalTask, settings: TrainSettings, state: TrainState, stop_at: int | None
-) -> None:
+def _run(model: Transformer, task: Task, settings: TrainSettings, state: TrainState, stop_at: int | None) -> None:
     """Train with a progress bar until the end, ``stop_at`` or Ctrl-C."""
     first, start = state.step, time.perf_counter()
     last = min(stop_at or settings.steps, settings.steps)

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from ..decode import greedy_decode
 from ..model import Transformer
-from ..tasks import ReversalTask
+from ..tasks import Task
 from ..tokenizer import PAD
 from .settings import TrainSettings
 
@@ -71,7 +71,7 @@ def sequence_loss(logits: Tensor, tgt_out: Tensor) -> Tensor:
 
 
 def train(
-    model: Transformer, task: ReversalTask, settings: TrainSettings, state: TrainState | None = None
+    model: Transformer, task: Task, settings: TrainSettings, state: TrainState | None = None
 ) -> Iterator[TrainStep]:
     """Train in place up to ``settings.steps``, yielding after each step; stop by leaving the loop.
 
@@ -95,9 +95,9 @@ def train(
         yield TrainStep(step, loss.item(), rate, grad_norm.item())
 
 
-def exact_match(model: Transformer, task: ReversalTask, n: int, generator: torch.Generator) -> int:
-    """How many of n fresh sequences are decoded greedily without one wrong token, EOS included."""
-    batch = task.batch(n, generator)
+def exact_match(model: Transformer, task: Task, n: int, generator: torch.Generator) -> int:
+    """How many of n sequences that training never drew are decoded greedily without one wrong token, EOS included."""
+    batch = task.batch(n, generator, held_out=True)
     steps = greedy_decode(model, batch.src, batch.tgt_out.shape[1], src_mask=batch.src_mask)
     decoded = torch.stack([step.token for step in steps], dim=1)  # (B, T'), PAD after EOS
     missing = batch.tgt_out.shape[1] - decoded.shape[1]

@@ -1,0 +1,89 @@
+"""What the Attention page shows for one choice of model, sequence, head and query: tensors in, one block out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer import (
+    AttentionRecord,
+    Task,
+    Trace,
+    Transformer,
+    attention_weights,
+    causal_mask,
+    head_similarity,
+    row_entropy,
+)
+
+KINDS = {"encoder": ("encoder", "self"), "decoder": ("decoder", "self"), "cross": ("decoder", "cross")}
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A change to the picked head's formula, computed beside the true weights and used nowhere else."""
+
+    scaled: bool = True
+    masked: bool = True
+    temperature: float = 1.0
+
+    @property
+    def changes(self) -> bool:
+        return not (self.scaled and self.masked and self.temperature == 1.0)
+
+    def weights(self, record: AttentionRecord) -> Tensor:
+        """softmax of the scores with the change: (B, H, T_q, T_k)."""
+        scores = record.scores if self.scaled else record.scores * record.q.shape[-1] ** 0.5
+        return attention_weights(scores / self.temperature, record.mask if self.masked else None)
+
+
+def teacher_forced(model: Transformer, task: Task, src: list[int]) -> tuple[Trace, list[int], list[int]]:
+    """One pass over a source and its right answer: the trace, the target tokens read and those to be written.
+
+    The decoder reads the right answer, so that its rows mean the same whatever model is shown; a source
+    without a right answer has only BOS to read.
+    """
+    tokenizer = task.tokenizer
+    try:
+        answer = task.target(src)
+    except ValueError:
+        answer = []
+    read, written = [tokenizer.bos_id, *answer], [*answer, tokenizer.eos_id]
+    trace = Trace()
+    with torch.no_grad():
+        model(torch.tensor([src], dtype=torch.long), torch.tensor([read]), None, causal_mask(len(read)), trace)
+    return trace, read, written
+
+
+def records(trace: Trace, kind: str) -> list[AttentionRecord]:
+    """The records of one kind of attention, layer by layer."""
+    stack, which = KINDS[kind]
+    sites = [site for site in trace.attention if (site.stack, site.kind) == (stack, which)]
+    return [trace.attention[site] for site in sorted(sites)]
+
+
+def arrays(of_kind: list[AttentionRecord], layer: int, head: int, what_if: WhatIf) -> dict[str, np.ndarray]:
+    """All layers' weights with their sums, and all of the picked head, batch axis dropped.
+
+    weights (L, H, T_q, T_k); entropy, maximum (L, H), means over queries; alike (L H, L H);
+    q (T_q, d_k), k and v (T_k, d_k), dots (T_q, T_k) = q k^T, scores = dots / sqrt(d_k), z (T_q, d_k);
+    changed (1, 1, T_q, T_k), the what-if's weights.
+    """
+    weights = torch.cat([record.weights for record in of_kind])
+    picked = of_kind[layer]
+    some = weights.shape[-1] > 0
+    shown = {
+        "weights": weights,
+        "entropy": row_entropy(weights).mean(-1),
+        "maximum": weights.amax(-1).mean(-1) if some else torch.zeros(weights.shape[:2]),
+        "alike": head_similarity(weights.flatten(0, 1))[None, None],
+        "q": picked.q[0, head],
+        "k": picked.k[0, head],
+        "v": picked.v[0, head],
+        "dots": picked.q[0, head] @ picked.k[0, head].T,
+        "scores": picked.scores[0, head],
+        "z": picked.z[0, head],
+        "changed": what_if.weights(picked)[:, head : head + 1],
+    }
+    return {name: tensor.numpy() for name, tensor in shown.items()}

@@ -1,0 +1,91 @@
+"""The Attention page's picture: sliders, all heads, and one query in slow motion, drawn by one live component."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import streamlit as st
+
+from app.attention_run import arrays, records, teacher_forced
+from app.attention_state import FIELDS, View, checked, from_link, snapped, within
+from app.attention_words import shape_of_weights, stages, status
+from app.live import attention_panel, pack
+from app.models import trained, untrained
+from app.runtime import prepare
+from app.text import literal
+from transformer import Task
+
+KEY, VIEW = "attention", "attention-view"
+
+
+def show(task: Task, src: list[int]) -> None:
+    """Draw the panel for a source; the view comes from this page's link, then from what the person chose."""
+    prepare()
+    if VIEW not in st.session_state:
+        st.session_state[VIEW], changed = from_link(st.query_params)
+        if changed:
+            st.info(literal(" ".join(changed)))
+    _panel(task, src)
+    _write_link(st.session_state[VIEW])
+    with st.expander("Why this formula?"):
+        st.latex(
+            r"\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V \qquad (1.1)"
+        )
+        st.write(
+            "A query asks, every key answers with an inner product, and softmax turns the answers into shares of 1. "
+            "z is the mean of the values in these shares. Dividing by √d_k keeps the answers' spread at 1 whatever "
+            "the head's width, so that softmax does not start out saturated (treatise, Eq. 1.3 and 1.4)."
+        )
+
+
+@st.fragment
+def _panel(task: Task, src: list[int]) -> None:
+    """Runs again, alone, for each answer to a drag."""
+    wish = (st.session_state.get(KEY) or {}).get("wish") or {}
+    view = checked(wish) if wish else st.session_state[VIEW]
+    data, st.session_state[VIEW] = panel_data(task, src, view, wish)
+    attention_panel(key=KEY, data=data, on_wish_change=lambda: None, on_commit_change=_commit)
+
+
+def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) -> tuple[bytes, View]:
+    """The block that the panel draws, and the view as it is shown: snapped and within what there is."""
+    view, said = snapped(view, wish.get("moved"))
+    sizes = (task.name, view.d_model, view.heads, view.head_width)
+    checkpoint = trained(*sizes)
+    model = checkpoint.model if checkpoint else untrained(*sizes)
+    trace, read, written = teacher_forced(model, task, src)
+    of_kind = records(trace, view.kind)
+    labels = task.tokenizer.labels
+    rows = labels(src if view.kind == "encoder" else written)
+    columns = labels(read if view.kind == "decoder" else src)
+    view = within(view, len(of_kind), len(rows))
+    shown = arrays(of_kind, view.layer, view.head, view.what_if)
+    header = {
+        "view": {**asdict(view), "d_k_shown": view.head_width},
+        "count": wish.get("count", 0),
+        "rows": rows,
+        "columns": columns,
+        "causal": view.kind == "decoder",
+        "trained": checkpoint is not None,
+        "status": status(checkpoint, model, task, view),
+        "snapped": said,
+        "shapes": {
+            "weights": shape_of_weights(shown["weights"].shape),
+            "stages": stages(view, shown["weights"].shape),
+        },
+    }
+    return pack(header, shown), view
+
+
+def _commit() -> None:
+    """Called when a control is let go: the link now holds what is shown."""
+    _write_link(st.session_state[VIEW])
+
+
+def _write_link(view: View) -> None:
+    link = view.link()
+    for name in FIELDS:
+        if name in link and st.query_params.get(name) != link[name]:
+            st.query_params[name] = link[name]
+        elif name not in link and name in st.query_params:
+            del st.query_params[name]

@@ -1,0 +1,56 @@
+"""What the Attention page says beside its pictures."""
+
+import math
+
+from app.attention_state import View
+from transformer import Checkpoint, Task, Transformer
+
+_SOURCES = {
+    "encoder": "the source's own rows",
+    "decoder": "the target's own rows",
+    "cross": "the memory, the encoder's output",
+}
+
+
+def status(checkpoint: Checkpoint | None, model: Transformer, task: Task, view: View) -> str:
+    """Whether the model has learned anything, and how to train it if not."""
+    n_parameters = sum(p.numel() for p in model.parameters())
+    if checkpoint:
+        right, of = checkpoint.metrics["exact_match"], checkpoint.metrics["exact_match_of"]
+        return f"Trained: {right:,} of {of:,} fresh sequences right. {n_parameters:,} parameters."
+    apart = "" if view.d_k is None else f" --d-head {view.d_k}"
+    return (
+        f"Untrained: random weights, {n_parameters:,} parameters. One to three minutes of one core would train it: "
+        f"python -m transformer.train {task.name} --layers 2 --steps 4000 --d-model {view.d_model} "
+        f"--heads {view.heads}{apart}"
+    )
+
+
+def shape_of_weights(shape: tuple[int, ...]) -> str:
+    """From the shape (L, H, T_q, T_k) of all layers' weights."""
+    _, n_heads, n_queries, n_keys = shape
+    return f"In each layer (B, H, T_q, T_k) = (1, {n_heads}, {n_queries}, {n_keys}). Row: query, column: key."
+
+
+def stages(view: View, shape: tuple[int, ...]) -> list[str]:
+    """One sentence or two for each stage of the slow motion, with its shapes."""
+    _, n_heads, n_queries, n_keys = shape
+    d_model, d_k, wide = view.d_model, view.head_width, n_heads * view.head_width
+    hidden = (
+        "Keys after the query are set to −∞ by the causal mask (1, 1, T, T), the same for every head (Eq. 1.2)."
+        if view.kind == "decoder"
+        else "Nothing is hidden here: one sequence alone has no padding, and every key may be attended."
+    )
+    return [
+        f"W_Q takes (B, T_q, d_model) = (1, {n_queries}, {d_model}) to (1, {n_queries}, H·d_k = {wide}); split into "
+        f"heads, the head axis before time: q (1, {n_heads}, {n_queries}, {d_k}). This query is one row, ({d_k},).",
+        f"Keys the same way from {_SOURCES[view.kind]}: k (1, {n_heads}, {n_keys}, {d_k}), one row a key.",
+        f"One inner product a key: ({n_keys},). For all queries and heads at once q kᵀ is "
+        f"(1, {n_heads}, {n_queries}, {n_keys}).",
+        f"Divided by √d_k = √{d_k} = {math.sqrt(d_k):.3f}: the scores.",
+        hidden,
+        f"Softmax over the {n_keys} keys: weights from 0 to 1 that sum to 1.",
+        f"Values, again from {_SOURCES[view.kind]}: v (1, {n_heads}, {n_keys}, {d_k}). Each counts by its weight.",
+        f"z = Σ weight · v, ({d_k},). All heads side by side, (1, {n_queries}, {wide}), go through W_O to "
+        f"(1, {n_queries}, {d_model}).",
+    ]

@@ -1,0 +1,342 @@
+// The Attention page: sliders choose a model, Python answers with all heads, and one query of one head in slow motion.
+const KIND_NAMES = { encoder: "Encoder self", decoder: "Decoder self", cross: "Cross" };
+const STAGES = ["q", "k", "q·k", "÷ √d_k", "mask", "softmax", "v", "z"];
+
+class AttentionPanel {
+  constructor(root, send) {
+    this.root = root;
+    this.send = send;
+    this.latch = new Latch((wish) => this.send("wish", wish));
+    this.stage = STAGES.length - 1;
+    this.last = "d_model";
+    this.build();
+    this.stop = new AbortController();
+    document.addEventListener("keydown", (event) => this.key(event), { signal: this.stop.signal });
+    this.resized = new ResizeObserver(() => this.header && this.draw());
+    this.resized.observe(this.overview.box);
+  }
+
+  build() {
+    const controls = make("div", "controls", this.root);
+    this.sliders = {
+      d_model: this.slider(controls, "d_model", 8, 128, 8),
+      heads: this.slider(controls, "heads", 1, 8, 1),
+      d_k: this.slider(controls, "d_k", 1, 128, 1),
+    };
+    this.linked = this.check(controls, "d_k = d_model / heads", () => this.choose({ d_k: this.linked.checked ? null : this.view.d_k_shown }));
+    this.status = make("p", "status", controls);
+    this.snap = make("p", "snap", controls);
+    this.snap.setAttribute("role", "status");
+
+    const kinds = make("div", "kinds", this.root);
+    kinds.setAttribute("role", "group");
+    kinds.setAttribute("aria-label", "Attention");
+    this.kinds = Object.fromEntries(Object.entries(KIND_NAMES).map(([kind, name]) => {
+      const button = make("button", "", kinds, name);
+      button.type = "button";
+      button.addEventListener("click", () => this.choose({ kind, query: 0 }));
+      return [kind, button];
+    }));
+    this.readout = make("span", "readout quiet", kinds);
+    const read = (text) => (this.readout.textContent = text);
+
+    const all = make("div", "all", this.root);
+    const pick = ({ layer, head, row }) => this.choose({ layer, head, query: row });
+    this.overview = new Picture(all, "Every layer and head", "", 22, { read, pick });
+    this.legend = make("div", "legend", all);
+    make("span", "", this.legend, "weight 0");
+    make("span", "scale", this.legend);
+    make("span", "", this.legend, "1");
+    make("span", "masked", this.legend);
+    make("span", "", this.legend, "masked");
+
+    const one = make("div", "one", this.root);
+    this.large = new Picture(one, "", "Click a row to take its query apart.", 34, { read, pick: ({ row }) => this.choose({ query: row }) });
+    this.whatIf(one);
+    this.changed = new Picture(one, "", "", 34, { read });
+    this.changed.box.classList.add("changed");
+
+    const slow = make("section", "slow", this.root);
+    const head = make("div", "slow-head", slow);
+    this.slowTitle = make("h3", "", head);
+    const steps = make("div", "stages", head);
+    steps.setAttribute("role", "group");
+    steps.setAttribute("aria-label", "Stages");
+    this.stages = STAGES.map((name, i) => {
+      const button = make("button", "", steps, name);
+      button.type = "button";
+      button.addEventListener("click", () => this.toStage(i));
+      return button;
+    });
+    this.tell = make("p", "tell", slow);
+    this.tell.setAttribute("aria-live", "polite");
+    this.table = make("div", "table", slow);
+
+    const sums = make("div", "sums", this.root);
+    this.numbers = make("div", "numbers", sums);
+    this.alike = new Picture(sums, "Which heads are alike", "1: the same weight on the same keys; 0: no key in common.", 22, { read });
+  }
+
+  slider(parent, name, min, max, step) {
+    const row = make("label", "slider", parent);
+    make("span", "", row, name);
+    const input = make("input", "", row);
+    Object.assign(input, { type: "range", min, max, step });
+    input.setAttribute("aria-label", name);
+    const value = make("output", "", row);
+    input.addEventListener("input", () => {
+      this.last = name;
+      value.textContent = input.value;
+      const change = { [name]: Number(input.value), moved: name };
+      if (name === "d_k") this.linked.checked = false;
+      else if (this.linked.checked) change.d_k = null;
+      this.wish(change);
+    });
+    input.addEventListener("change", () => this.commit());
+    return { input, value };
+  }
+
+  check(parent, text, act) {
+    const row = make("label", "check", parent);
+    const input = make("input", "", row);
+    input.type = "checkbox";
+    make("span", "", row, text);
+    input.addEventListener("change", act);
+    return input;
+  }
+
+  whatIf(parent) {
+    const row = make("div", "what-if", parent);
+    make("span", "quiet", row, "What if");
+    this.scaled = this.check(row, "no ÷ √d_k", () => this.choose({ scaled: !this.scaled.checked }));
+    this.masked = this.check(row, "no mask", () => this.choose({ masked: !this.masked.checked }));
+    const label = make("label", "slider", row);
+    make("span", "", label, "temperature");
+    this.temperature = make("input", "", label);
+    Object.assign(this.temperature, { type: "range", min: -2, max: 2, step: 0.1 });
+    this.temperature.setAttribute("aria-label", "temperature");
+    this.temperatureValue = make("output", "", label);
+    this.temperature.addEventListener("input", () => {
+      const temperature = Number((2 ** Number(this.temperature.value)).toPrecision(3));
+      this.last = "temperature";
+      this.temperatureValue.textContent = temperature.toFixed(2);
+      this.wish({ temperature });
+    });
+    this.temperature.addEventListener("change", () => this.commit());
+  }
+
+  // What is dragged goes through the latch; what is clicked is kept in the link at once.
+  wish(change) {
+    this.view = { ...this.view, ...change };
+    this.latch.ask(this.view);
+  }
+
+  choose(change) {
+    this.wish({ ...change, moved: change.d_k === null ? "d_model" : this.view.moved });
+    this.commit();
+  }
+
+  commit() {
+    this.wantsCommit = true;
+    if (this.latch.waiting === null) this.latch.ask(this.view);
+  }
+
+  show(bytes) {
+    const { header, array } = readBlock(bytes);
+    const settled = this.header === undefined || this.latch.answered(header.count);
+    this.header = header;
+    this.array = array;
+    if (settled) {
+      this.view = { ...header.view };
+      this.setControls();
+      if (this.wantsCommit) {
+        this.wantsCommit = false;
+        this.send("commit", { ...this.view });
+      }
+    }
+    this.draw();
+  }
+
+  setControls() {
+    const { d_model, heads, d_k_shown, d_k, scaled, masked, temperature } = this.view;
+    for (const [name, value] of Object.entries({ d_model, heads, d_k: d_k_shown })) {
+      this.sliders[name].input.value = value;
+      this.sliders[name].value.textContent = value;
+    }
+    this.linked.checked = d_k === null;
+    this.scaled.checked = !scaled;
+    this.masked.checked = !masked;
+    this.temperature.value = Math.log2(temperature);
+    this.temperatureValue.textContent = temperature.toFixed(2);
+  }
+
+  draw() {
+    const { view, rows, columns, trained, status, snapped, causal } = this.header;
+    this.root.classList.toggle("untrained", !trained);
+    this.status.textContent = status;
+    this.snap.textContent = snapped;
+    for (const [kind, button] of Object.entries(this.kinds)) button.setAttribute("aria-pressed", kind === view.kind);
+    this.masked.disabled = !causal;
+
+    const v = { d_model: view.d_model, heads: view.heads, d_k: view.d_k_shown, temperature: view.temperature }[this.last];
+    const weights = this.array("weights"), [, heads] = weights.shape;
+    const base = { rows, columns, shown: rows.length, causal, current: -1, untrained: !trained };
+    const overview = { ...base, name: `${KIND_NAMES[view.kind]}-attention`, weights, picked: { layer: view.layer, head: view.head } };
+    this.overview.draw(overview, v, describeGrid({ ...overview, current: view.query }));
+    this.overview.note.textContent = this.header.shapes.weights;
+
+    const size = rows.length * columns.length, start = (view.layer * heads + view.head) * size;
+    const own = { shape: [1, 1, rows.length, columns.length], values: weights.values.subarray(start, start + size) };
+    const name = `layer ${view.layer + 1}, head ${view.head + 1}`;
+    this.large.title.textContent = `${KIND_NAMES[view.kind]}-attention, ${name}`;
+    const large = { ...base, name: this.large.title.textContent, weights: own, current: view.query, bare: true };
+    this.large.draw(large, v, describeGrid(large));
+
+    const changes = !view.scaled || !view.masked || view.temperature !== 1;
+    this.changed.box.hidden = !changes;
+    if (changes) {
+      const what = [view.scaled ? "" : "no ÷ √d_k", view.masked ? "" : "no mask", view.temperature === 1 ? "" : `temperature ${view.temperature.toFixed(2)}`];
+      this.changed.title.textContent = `What if: ${what.filter(Boolean).join(", ")}`;
+      this.changed.note.textContent = "This head's formula changed, with the true q and k; nothing after it is.";
+      const grid = { ...large, name: this.changed.title.textContent, weights: this.array("changed"), causal: causal && view.masked };
+      this.changed.draw(grid, v, describeGrid(grid));
+    }
+    this.drawSums(heads, v);
+    this.drawSlow();
+  }
+
+  drawSums(heads, v) {
+    const entropy = this.array("entropy"), maximum = this.array("maximum").values, [layers] = entropy.shape;
+    this.numbers.replaceChildren();
+    make("h3", "", this.numbers, "Rows of each head: mean entropy in nats, mean largest weight");
+    const table = make("table", "", this.numbers);
+    const top = make("tr", "", table);
+    make("th", "", top, "");
+    for (let head = 0; head < heads; head++) make("th", "", top, `head ${head + 1}`);
+    for (let layer = 0; layer < layers; layer++) {
+      const row = make("tr", "", table);
+      make("th", "", row, `layer ${layer + 1}`);
+      for (let head = 0; head < heads; head++) {
+        const i = layer * heads + head;
+        const cell = make("td", "", row, `${entropy.values[i].toFixed(3)}  ${maximum[i].toFixed(3)}`);
+        cell.classList.toggle("picked", layer === this.header.view.layer && head === this.header.view.head);
+      }
+    }
+    make("p", "note quiet", this.numbers, `0 is one key; ln ${this.header.columns.length} = ${Math.log(Math.max(1, this.header.columns.length)).toFixed(3)} is all keys alike.`);
+    const names = Array.from({ length: layers * heads }, (_, i) => `${Math.floor(i / heads) + 1}.${(i % heads) + 1}`);
+    const alike = { name: "Which heads are alike", weights: this.array("alike"), rows: names, columns: names, shown: names.length, current: -1, causal: false, bare: true, untrained: !this.header.trained };
+    this.alike.draw(alike, v, `${alike.name}: ${names.length} by ${names.length}, named layer.head.`);
+  }
+
+  toStage(stage) {
+    this.stage = Math.max(0, Math.min(STAGES.length - 1, stage));
+    this.drawSlow();
+  }
+
+  // One query as a table: a row per key, a column per stage; columns beyond the stage stay empty.
+  drawSlow() {
+    const { view, rows, columns, causal, shapes } = this.header, { query } = view, keys = columns.length;
+    this.slowTitle.textContent = `Slow motion: ${rows.length ? `query ${rows[query]} (row ${query + 1})` : "no query"}`;
+    this.stages.forEach((button, i) => {
+      button.setAttribute("aria-pressed", i === this.stage);
+      button.classList.toggle("past", i <= this.stage);
+    });
+    this.tell.textContent = shapes.stages[this.stage];
+    this.layTable(keys);
+    if (!keys || !rows.length) return;
+    const width = view.d_k_shown, weights = this.large.grid.weights.values;
+    const vector = (name, i) => this.array(name).values.subarray(i * width, (i + 1) * width);
+    const scalar = (name, i) => this.array(name).values[query * keys + i];
+    const put = (cell, text, stage) => {
+      cell.textContent = this.stage >= stage ? text : "";
+      cell.classList.toggle("later", this.stage < stage);
+    };
+    const strips = [[this.cells.q, vector("q", query), "q", 0], [this.cells.z, vector("z", query), "z", 7]];
+    this.cells.keys.forEach((cells, i) => {
+      const masked = causal && i > query, weight = weights[query * keys + i];
+      cells.name.textContent = columns[i];
+      strips.push([cells.k, vector("k", i), `k of ${columns[i]}`, 1], [cells.v, vector("v", i), `v of ${columns[i]}`, 6]);
+      put(cells.dot, scalar("dots", i).toFixed(3), 2);
+      put(cells.score, scalar("scores", i).toFixed(3), 3);
+      put(cells.masked, masked ? "−∞" : scalar("scores", i).toFixed(3), 4);
+      cells.masked.classList.toggle("hatched", masked && this.stage >= 4);
+      put(cells.weight, digits(weight), 5);
+      cells.weight.style.setProperty("--share", this.stage >= 5 ? `${100 * weight}%` : "0%");
+    });
+    put(this.cells.sum, `Σ ${weights.subarray(query * keys, (query + 1) * keys).reduce((a, b) => a + b, 0).toFixed(3)}`, 5);
+    put(this.cells.zName, "z", 7);
+    const colours = inks(this.root), most = this.largest(), widths = strips.map(([box]) => box.clientWidth);
+    strips.forEach(([box, numbers, name, stage], i) => drawStrip(box.firstChild, this.stage >= stage ? numbers : [], widths[i], most, colours, name));
+  }
+
+  // The table's cells, made anew only when the number of keys changes.
+  layTable(keys) {
+    if (this.cells?.keys.length === keys) return;
+    this.table.replaceChildren();
+    this.cells = { keys: [] };
+    if (!keys) return make("p", "quiet", this.table, "No key to attend to: every row of weights is empty and z is 0.");
+    const cell = (className, text = "") => make("div", className, this.table, text);
+    const strip = () => {
+      const box = cell("strip");
+      make("canvas", "", box).setAttribute("role", "img");
+      return box;
+    };
+    for (const text of ["key", "k", "q·k", "÷ √d_k", "mask", "weight", "v"]) cell("th", text);
+    cell("name", "q");
+    this.cells.q = strip();
+    for (let i = 0; i < 5; i++) cell("");
+    for (let i = 0; i < keys; i++) {
+      this.cells.keys.push({ name: cell("name"), k: strip(), dot: cell("number"), score: cell("number"), masked: cell("number"), weight: cell("number bar"), v: strip() });
+    }
+    this.cells.zName = cell("name");
+    for (let i = 0; i < 4; i++) cell("");
+    this.cells.sum = cell("number sum");
+    this.cells.z = strip();
+  }
+
+  // One scale for all strips of the head, so that q, k, v and z compare.
+  largest() {
+    return Math.max(1e-9, ...["q", "k", "v", "z"].map((name) => this.array(name).values.reduce((a, b) => Math.max(a, Math.abs(b)), 0)));
+  }
+
+  key(event) {
+    if (!this.header || keysAreTaken(event)) return;
+    const { query } = this.view, last = this.header.rows.length - 1;
+    const act = {
+      ArrowRight: () => this.toStage(this.stage + 1), ArrowLeft: () => this.toStage(this.stage - 1),
+      ArrowDown: () => this.choose({ query: Math.min(last, query + 1) }), ArrowUp: () => this.choose({ query: Math.max(0, query - 1) }),
+      Home: () => this.toStage(0), End: () => this.toStage(STAGES.length - 1),
+    }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+
+  destroy() {
+    this.stop.abort();
+    this.resized.disconnect();
+  }
+}
+
+function drawStrip(canvas, numbers, width, most, colours, name) {
+  const height = 16, pen = sharp(canvas, width, height), cell = width / numbers.length, line = cell >= 5 ? 1 : 0;
+  numbers.forEach((number, i) => {
+    pen.fillStyle = signed(colours, number / most);
+    pen.fillRect(i * cell, 0, cell - line, height);
+  });
+  const shown = Array.from(numbers.slice(0, 8), (number) => number.toFixed(3)).join(", ");
+  const text = numbers.length ? `${name} = (${shown}${numbers.length > 8 ? ", …" : ""})` : `${name}: not computed yet`;
+  canvas.setAttribute("aria-label", text);
+  canvas.title = text;
+}
+
+export default function ({ parentElement, data, setStateValue }) {
+  let root = parentElement.querySelector(".attention");
+  if (!root) {
+    root = make("div", "tw attention", parentElement);
+    root.panel = new AttentionPanel(root, setStateValue);
+  }
+  root.panel.send = setStateValue;
+  root.panel.show(data);
+  return () => root.panel.destroy();
+}

@@ -1,0 +1,22 @@
+"""Numbers that sum up attention weights."""
+
+import torch
+from torch import Tensor
+
+
+def row_entropy(weights: Tensor) -> Tensor:
+    """Entropy of each row in nats: (..., T_q, T_k) -> (..., T_q). 0 when one key has it all, ln T_k when uniform.
+
+    A row of zeros, in which nothing may be attended, has entropy 0.
+    """
+    return torch.special.entr(weights).sum(dim=-1)
+
+
+def head_similarity(weights: Tensor) -> Tensor:
+    """How much of their weight each two heads put on the same keys: (N, T_q, T_k) -> (N, N).
+
+    1 minus the total variation distance between their rows, averaged over queries: 1 for equal heads,
+    0 for heads that share no key.
+    """
+    distance = (weights.unsqueeze(0) - weights.unsqueeze(1)).abs().sum(dim=-1) / 2  # (N, N, T_q)
+    return 1 - distance.mean(dim=-1)
