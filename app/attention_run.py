@@ -86,4 +86,5 @@ def arrays(of_kind: list[AttentionRecord], layer: int, head: int, what_if: WhatI
         "z": picked.z[0, head],
         "changed": what_if.weights(picked)[:, head : head + 1],
     }
-    return {name: tensor.numpy() for name, tensor in shown.items()}
+    # Means over no query at all, for an empty source, are shown as 0.
+    return {name: tensor.nan_to_num(0.0).numpy() for name, tensor in shown.items()}

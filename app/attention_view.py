@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from app.attention_run import arrays, records, teacher_forced
@@ -60,6 +61,7 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
     columns = labels(read if view.kind == "decoder" else src)
     view = within(view, len(of_kind), len(rows))
     shown = arrays(of_kind, view.layer, view.head, view.what_if)
+    row = shown["weights"][view.layer, view.head, view.query] if rows else np.zeros(0, dtype=np.float32)
     header = {
         "view": {**asdict(view), "d_k_shown": view.head_width},
         "count": wish.get("count", 0),
@@ -71,7 +73,7 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
         "snapped": said,
         "shapes": {
             "weights": shape_of_weights(shown["weights"].shape),
-            "stages": stages(view, shown["weights"].shape),
+            "stages": stages(view, shown["weights"].shape, row),
         },
     }
     return pack(header, shown), view

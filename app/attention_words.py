@@ -2,8 +2,11 @@
 
 import math
 
+import numpy as np
+import torch
+
 from app.attention_state import View
-from transformer import Checkpoint, Task, Transformer
+from transformer import Checkpoint, Task, Transformer, row_entropy
 
 _SOURCES = {
     "encoder": "the source's own rows",
@@ -32,8 +35,8 @@ def shape_of_weights(shape: tuple[int, ...]) -> str:
     return f"In each layer (B, H, T_q, T_k) = (1, {n_heads}, {n_queries}, {n_keys}). Row: query, column: key."
 
 
-def stages(view: View, shape: tuple[int, ...]) -> list[str]:
-    """One sentence or two for each stage of the slow motion, with its shapes."""
+def stages(view: View, shape: tuple[int, ...], row: np.ndarray) -> list[str]:
+    """One sentence or two for each stage of the slow motion, with its shapes; row (T_k,) holds the query's weights."""
     _, n_heads, n_queries, n_keys = shape
     d_model, d_k, wide = view.d_model, view.head_width, n_heads * view.head_width
     hidden = (
@@ -49,7 +52,8 @@ def stages(view: View, shape: tuple[int, ...]) -> list[str]:
         f"(1, {n_heads}, {n_queries}, {n_keys}).",
         f"Divided by √d_k = √{d_k} = {math.sqrt(d_k):.3f}: the scores.",
         hidden,
-        f"Softmax over the {n_keys} keys: weights from 0 to 1 that sum to 1.",
+        f"Softmax over the {n_keys} keys: weights from 0 to 1 that sum to 1. Largest {row.max(initial=0):.3f}, entropy "
+        f"{row_entropy(torch.from_numpy(row)):.3f} nats.",
         f"Values, again from {_SOURCES[view.kind]}: v (1, {n_heads}, {n_keys}, {d_k}). Each counts by its weight.",
         f"z = Σ weight · v, ({d_k},). All heads side by side, (1, {n_queries}, {wide}), go through W_O to "
         f"(1, {n_queries}, {d_model}).",

@@ -1,5 +1,6 @@
 """The Decode page's picture: the player, and what stands under it."""
 
+import re
 from typing import Any
 
 import streamlit as st
@@ -11,7 +12,8 @@ from app.runtime import prepare
 from transformer import Task
 from transformer.zoo import checkpoint_name
 
-KEY = "player"
+KEY, LINKED = "player", "player-linked-branch"
+STEP, TAKE = "step", "take"  # in the link: tokens written, and ids that were taken in place of the model's own
 
 
 def show(task: Task, src: list[int]) -> None:
@@ -19,10 +21,19 @@ def show(task: Task, src: list[int]) -> None:
     prepare()
     checkpoint = shipped(checkpoint_name(task.name, 64, 4))
     limit = max(2 * len(src), task.max_target) + 2  # a model that does not stop by itself is stopped here
-    branch = (st.session_state.get(KEY) or {}).get("branch")
-    forced = branch_tokens(branch, checkpoint.tokenizer.labels(src), checkpoint.config.tgt_vocab_size)
-    decoding = run_decoding(checkpoint, src, forced[:limit], limit)
-    decode_player(key=KEY, data=frames(decoding, checkpoint), on_branch_change=lambda: None)
+    labels = checkpoint.tokenizer.labels(src)
+    linked = st.session_state.setdefault(
+        LINKED, {"source": labels, "tokens": whole_numbers(st.query_params.get(TAKE, ""))}
+    )
+    branch = (st.session_state.get(KEY) or {}).get("branch") or linked
+    forced = branch_tokens(branch, labels, checkpoint.config.tgt_vocab_size)[:limit]
+    decoding = run_decoding(checkpoint, src, forced, limit)
+    step = next(iter(whole_numbers(st.query_params.get(STEP, ""))), max(1, len(forced)))
+    decode_player(key=KEY, data=frames(decoding, checkpoint, step), on_branch_change=lambda: None)
+    if forced:
+        st.query_params[TAKE] = "-".join(map(str, forced))
+    elif TAKE in st.query_params:
+        del st.query_params[TAKE]
     st.caption(
         f"{describe(checkpoint)} Decoded with a KV cache: without one the tokens are the same and no logit differs "
         f"by more than {decoding.cache_difference:.1e}."
@@ -39,3 +50,8 @@ def branch_tokens(branch: Any, source: list[str], vocab_size: int) -> list[int]:
     tokens = branch.get("tokens")
     fits = isinstance(tokens, list) and all(type(i) is int and 0 <= i < vocab_size for i in tokens)
     return tokens if fits else []
+
+
+def whole_numbers(text: str) -> list[int]:
+    """The numbers of "6-9-2"; [] for any other text."""
+    return [int(part) for part in text.split("-")] if re.fullmatch(r"\d{1,6}(-\d{1,6}){0,99}", text, re.ASCII) else []

@@ -75,8 +75,8 @@ def _rows(steps: list[DecodeStep], kind: str, n_keys: int) -> np.ndarray:
     return torch.stack([torch.stack([padded(step.weights[site]) for step in steps], dim=1) for site in sites]).numpy()
 
 
-def frames(decoding: Decoding, checkpoint: Checkpoint) -> bytes:
-    """The decode as one block for the player: labels in the header, weights and probabilities as float32."""
+def frames(decoding: Decoding, checkpoint: Checkpoint, step: int = 1) -> bytes:
+    """The decode as one block for the player, which opens at a step: labels in the header, numbers as float32."""
     tokenizer, steps = checkpoint.tokenizer, decoding.steps
     n_candidates = min(N_CANDIDATES, tokenizer.vocab_size)
     candidates = [step.candidates[0, :n_candidates].tolist() for step in steps]
@@ -90,6 +90,7 @@ def frames(decoding: Decoding, checkpoint: Checkpoint) -> bytes:
         "written": tokenizer.labels(decoding.tokens),
         "read": tokenizer.labels([tokenizer.bos_id, *decoding.tokens[:-1]]),
         "tokens": decoding.tokens,
+        "step": step,
         "forced": len(decoding.forced),
         "candidates": [
             [{"id": i, "label": label} for i, label in zip(row, tokenizer.labels(row), strict=True)]

@@ -87,12 +87,19 @@ class AttentionPanel {
     input.addEventListener("input", () => {
       this.last = name;
       value.textContent = input.value;
-      const change = { [name]: Number(input.value), moved: name };
+      // What another slider gave way to is forgotten as long as this one is held: passing 3 heads must not
+      // leave d_model where 3 heads had pushed it.
+      this.held ??= { d_model: this.view.d_model, heads: this.view.heads };
+      if (name in this.held) this.held[name] = Number(input.value);
+      const change = { ...this.held, [name]: Number(input.value), moved: name };
       if (name === "d_k") this.linked.checked = false;
       else if (this.linked.checked) change.d_k = null;
       this.wish(change);
     });
-    input.addEventListener("change", () => this.commit());
+    input.addEventListener("change", () => {
+      this.held = null;
+      this.commit();
+    });
     return { input, value };
   }
 

@@ -105,13 +105,26 @@ class Player {
     source.forEach((token) => chip(this.source, token, "src"));
     if (!source.length) make("span", "quiet", this.source, "nothing: no source token to look at");
     if (!sameSource) this.pause();
-    this.go(sameSource ? Math.min(this.step, this.total) : 1);
+    // A first picture opens where the link says, or where this sequence was left for another page.
+    const left = window.transformerWorkbenchLeft?.source === source.join(" ") ? window.transformerWorkbenchLeft.step : 1;
+    this.go(sameSource ? this.step : before ? 1 : header.step !== 1 ? header.step : left);
   }
 
   go(step) {
     this.step = Math.max(0, Math.min(this.total, step));
+    clearTimeout(this.noting);
+    this.noting = setTimeout(() => this.noteStep(), 300);
     if (this.step === this.total) this.pause();
     this.draw();
+  }
+
+  // The link holds the step, without a word to the server: it reads the link when the page is opened.
+  noteStep() {
+    window.transformerWorkbenchLeft = { source: this.data.source.join(" "), step: this.step };
+    const url = new URL(window.location);
+    if (this.step === 1) url.searchParams.delete("step");
+    else url.searchParams.set("step", this.step);
+    if (url.href !== window.location.href) window.history.replaceState(window.history.state, "", url);
   }
 
   toggle() {
@@ -224,6 +237,7 @@ class Player {
 
   destroy() {
     this.pause();
+    clearTimeout(this.noting);
     this.stop.abort();
     this.resized.disconnect();
   }

@@ -1,11 +1,16 @@
 """What the Attention page is sent, against the model and against formulas written out."""
 
+import json
 import math
+import struct
 
+import numpy as np
 import pytest
 import torch
 
 from app.attention_run import WhatIf, arrays, records, teacher_forced
+from app.attention_state import View
+from app.attention_view import panel_data
 from app.models import shipped, trained, untrained
 from transformer import ReversalTask, causal_mask
 from transformer.tasks import DateTask
@@ -67,6 +72,20 @@ def test_nothing_to_attend_to_has_a_picture(model: torch.nn.Module) -> None:
     assert shown["weights"].shape == (2, 4, 1, 0)
     assert shown["entropy"].tolist() == shown["maximum"].tolist() == [[0] * 4] * 2
     assert not shown["z"].any()
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("src", [[], [7], SRC])
+def test_every_length_of_every_kind_fills_a_block(kind: str, src: list[int]) -> None:
+    block, view = panel_data(ReversalTask(), src, View(kind=kind, query=99, head=9), {"count": 7})
+    (length,) = struct.unpack_from("<I", block)
+    header = json.loads(block[4 : 4 + length])
+    numbers = np.frombuffer(block[4 + length :], "<f4")
+    assert np.isfinite(numbers).all()
+    assert header["count"] == 7
+    assert len(header["shapes"]["stages"]) == 8
+    assert view.query == max(0, len(header["rows"]) - 1)
+    assert view.head == 3
 
 
 def test_off_the_grid_there_is_no_trained_model() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.decode_view import branch_tokens
+from app.decode_view import branch_tokens, whole_numbers
 
 
 def test_a_branch_of_this_source_is_taken() -> None:
@@ -26,3 +26,11 @@ def test_a_branch_of_this_source_is_taken() -> None:
 )
 def test_anything_else_counts_as_none(branch: object) -> None:
     assert branch_tokens(branch, ["3", "4"], 12) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("6-9-2", [6, 9, 2]), ("7", [7]), ("", []), ("-", []), ("6-", []), ("x", []), ("٣", []), ("9" * 99, [])],
+)
+def test_numbers_in_a_link(text: str, numbers: list[int]) -> None:
+    assert whole_numbers(text) == numbers

@@ -186,6 +186,39 @@ def test_an_example_replaces_the_sequence_and_the_link_holds_it(page: Page) -> N
     assert page.locator(".tokens .src").all_inner_texts() == source
 
 
+def test_the_link_holds_the_step_and_the_branch(page: Page) -> None:
+    open_page(page)
+    press(page, "Step")
+    page.locator("ol button").nth(2).click()
+    expect(page.locator(".token.chosen")).to_have_count(2)
+    press(page, "Step")
+    page.wait_for_url("**/?*step=3*")
+    written = output(page)
+    page.reload()
+    settle(page)
+    assert output(page) == written
+    expect(page.locator(".token.chosen")).to_have_count(2)
+
+
+def test_another_page_and_back_keeps_sequence_and_step(page: Page) -> None:
+    open_page(page)
+    write(page, "9 3 3")
+    expect_step(page, 1, 4)
+    press(page, "Step")
+    page.wait_for_url("**/?*step=2*")
+    page.get_by_role("link", name="Attention").click()
+    expect(page.locator(".all canvas")).to_be_visible()
+    page.get_by_role("link", name="Decode").click()
+    expect(page.locator(".tokens .src")).to_have_text(["9", "3", "3"])
+    expect_step(page, 2, 4)
+
+
+@pytest.mark.parametrize("link", ["/?step=99", "/?step=x", "/?take=9999", "/?take=<b>", "/?step=-1"])
+def test_nonsense_in_the_link_still_opens(page: Page, link: str) -> None:
+    open_page(page, link)
+    assert output(page)[0] == "6"
+
+
 def test_hovering_reads_a_weight(page: Page) -> None:
     open_page(page)
     press(page, "Run to end")
