@@ -48,6 +48,8 @@ def save_checkpoint(
 ) -> None:
     """Write a model; with ``state`` also what a stopped run needs to go on. The folder must exist.
 
+    A run is resumed from training = {"settings": ..., "seed": ..., "steps_done": ...}.
+
     half stores 16 bits a weight, and loading gives float32 again: the same model only if it was rounded before.
     """
     dtype = torch.float16 if half else None

@@ -33,7 +33,8 @@ class TransformerConfig:
     max_len             most positions of a source or of a target; longer input is refused.
     norm                "post": LayerNorm(x + sublayer(x)); "pre": x + sublayer(LayerNorm(x)).
     final_norm          one more LayerNorm at the end of each stack; None means: only with pre-LN.
-    bias                biases of the linear maps; attention_bias and ffn_bias set one kind apart.
+    bias                biases of attention and of the feed-forward network; attention_bias and ffn_bias set one
+                        apart. The output projection always has one.
     hidden_dropout      dropout inside the feed-forward network; None means: the same as dropout.
     init                "default": torch's; "xavier": every matrix; "xavier_attention": W_Q, W_K, W_V and
                         W_O, with zero biases.

@@ -161,7 +161,10 @@ class AttentionPanel {
         this.send("commit", { ...this.view });
       }
     }
-    this.draw();
+    // What the eye is on is drawn at once; the rest follows when the next question is on its way.
+    this.drawOverview();
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => this.drawRest());
   }
 
   setControls() {
@@ -178,6 +181,20 @@ class AttentionPanel {
   }
 
   draw() {
+    this.drawOverview();
+    this.drawRest();
+  }
+
+  drawOverview() {
+    const { view, rows, columns, trained, causal } = this.header;
+    this.shownValue = { d_model: view.d_model, heads: view.heads, d_k: view.d_k_shown, temperature: view.temperature }[this.last];
+    this.base = { rows, columns, shown: rows.length, causal, current: -1, untrained: !trained };
+    const weights = this.array("weights"), picked = { layer: view.layer, head: view.head };
+    const overview = { ...this.base, name: `${KIND_NAMES[view.kind]}-attention`, weights, picked };
+    this.overview.draw(overview, this.shownValue, describeGrid({ ...overview, current: view.query }));
+  }
+
+  drawRest() {
     const { view, rows, columns, trained, status, snapped, causal } = this.header;
     this.root.classList.toggle("untrained", !trained);
     this.status.textContent = status;
@@ -185,11 +202,7 @@ class AttentionPanel {
     for (const [kind, button] of Object.entries(this.kinds)) button.setAttribute("aria-pressed", kind === view.kind);
     this.masked.disabled = !causal;
 
-    const v = { d_model: view.d_model, heads: view.heads, d_k: view.d_k_shown, temperature: view.temperature }[this.last];
-    const weights = this.array("weights"), [, heads] = weights.shape;
-    const base = { rows, columns, shown: rows.length, causal, current: -1, untrained: !trained };
-    const overview = { ...base, name: `${KIND_NAMES[view.kind]}-attention`, weights, picked: { layer: view.layer, head: view.head } };
-    this.overview.draw(overview, v, describeGrid({ ...overview, current: view.query }));
+    const { base, shownValue: v } = this, weights = this.array("weights"), [, heads] = weights.shape;
     this.overview.note.textContent = this.header.shapes.weights;
 
     const size = rows.length * columns.length, start = (view.layer * heads + view.head) * size;
@@ -320,6 +333,7 @@ class AttentionPanel {
   }
 
   destroy() {
+    cancelAnimationFrame(this.frame);
     this.stop.abort();
     this.resized.disconnect();
   }
@@ -327,10 +341,8 @@ class AttentionPanel {
 
 function drawStrip(canvas, numbers, width, most, colours, name) {
   const height = 16, pen = sharp(canvas, width, height), cell = width / numbers.length, line = cell >= 5 ? 1 : 0;
-  numbers.forEach((number, i) => {
-    pen.fillStyle = signed(colours, number / most);
-    pen.fillRect(i * cell, 0, cell - line, height);
-  });
+  paintCells(pen, numbers.length ? 1 : 0, numbers.length, (_, i) => signed(colours, numbers[i] / most), 0, 0, width, height);
+  if (line) for (let i = 1; i < numbers.length; i++) pen.clearRect(i * cell - 1, 0, 1, height);
   const shown = Array.from(numbers.slice(0, 8), (number) => number.toFixed(3)).join(", ");
   const text = numbers.length ? `${name} = (${shown}${numbers.length > 8 ? ", …" : ""})` : `${name}: not computed yet`;
   canvas.setAttribute("aria-label", text);

@@ -26,7 +26,8 @@ class Latch {
     clearTimeout(this.waiting);
     this.waiting = null;
     if (this.next === null) return true;
-    this.flush();
+    // Not at once: an answer arrives inside a render of Streamlit's, which would hold the question back until its end.
+    setTimeout(() => this.waiting === null && this.next !== null && this.flush());
     return false;
   }
 }

@@ -53,7 +53,7 @@ function saveSvg(name, canvas, grid) {
   const parts = [];
   eachCell(grid, (layer, head, row, column, weight) => {
     const x = left + head * pitch.x + column * cell, y = top + layer * pitch.y + row * cell;
-    parts.push(`<rect x="${x}" y="${y}" width="${cell - 1}" height="${cell - 1}" fill="${shade(colours, weight, grid)}"><title>${weight}</title></rect>`);
+    parts.push(`<rect x="${x}" y="${y}" width="${cell - 1}" height="${cell - 1}" fill="rgb(${shade(colours, weight, grid).map(Math.round).join()})"><title>${weight}</title></rect>`);
   });
   const text = (x, y, label, turn = "") =>
     parts.push(`<text x="${x}" y="${y}" font-size="${Math.min(12, cell)}" fill="${colours.text}" ${turn}>${escape(label)}</text>`);

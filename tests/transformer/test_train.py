@@ -413,6 +413,10 @@ def test_a_wrong_request_is_explained(options, said, capsys):
         (["reverse", "--setting", "large"], "invalid choice: 'large'"),
         (["reverse", "--steps", "many"], "invalid int value: 'many'"),
         (["reverse", "--out", "nowhere/x.safetensors"], "there is no folder nowhere"),
+        (["reverse", "--out", "."], "is a folder; it must be a file"),
+        (["reverse", "--stop-at", "0"], "'0' is not a whole number of at least 1"),
+        (["reverse", "--check", "-1"], "'-1' is not a whole number of at least 0"),
+        (["reverse", "--threads", "0"], "'0' is not a whole number of at least 1"),
     ],
 )
 def test_an_argument_that_is_none_is_explained_before_anything_runs(arguments, said, capsys):

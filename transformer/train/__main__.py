@@ -3,7 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -39,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     if args.out and not args.out.parent.is_dir():
         parser.error(f"--out {args.out}: there is no folder {args.out.parent}")
+    if args.out and args.out.is_dir():
+        parser.error(f"--out {args.out} is a folder; it must be a file")
     torch.set_num_threads(args.threads)
     try:
         model, task, settings, state, seed = _resumed(args) if args.resume else _fresh(args)
@@ -66,6 +68,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if finished else 1
 
 
+def _at_least(least: int) -> Callable[[str], int]:
+    """A whole number of the command line, refused below ``least``."""
+
+    def number(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+        return int(text)
+
+    return number
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m transformer.train",
@@ -83,21 +96,25 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--lr", type=float, help="in place of the setting's own")
     for name in ("d-model", "heads", "d-head", "layers"):
         parser.add_argument(f"--{name}", type=int, metavar="N", help="in place of the setting's own")
-    parser.add_argument(
-        "--d-ff", type=int, metavar="N", help="in place of the setting's own; with --d-model 4 times that"
-    )
+    parser.add_argument("--d-ff", type=int, metavar="N", help="the setting's own, or 4 times --d-model")
     parser.add_argument("--dropout", type=float, help="in place of the setting's own")
     parser.add_argument("--min-len", type=int, metavar="N", help="shortest sequence (quick 0, document 3)")
     parser.add_argument("--max-len", type=int, metavar="N", help="longest sequence (default 8)")
-    parser.add_argument("--half", action="store_true", help="round the finished weights to 16 bits and save them so")
+    parser.add_argument("--half", action="store_true", help="round the finished weights to 16 bits and save those")
     parser.add_argument(
-        "--check", type=int, metavar="N", default=4096, help="fresh sequences to decode at the end (default 4096)"
+        "--check",
+        type=_at_least(0),
+        metavar="N",
+        default=4096,
+        help="fresh sequences to decode at the end (default 4096)",
     )
     parser.add_argument(
         "--resume", type=Path, metavar="FILE", help="go on with a run that was stopped; sizes and settings are its own"
     )
-    parser.add_argument("--stop-at", type=int, metavar="STEP", help="stop after this step, to be resumed later")
-    parser.add_argument("--threads", type=int, default=1, help="torch threads (default 1)")
+    parser.add_argument(
+        "--stop-at", type=_at_least(1), metavar="STEP", help="stop after this step, to be resumed later"
+    )
+    parser.add_argument("--threads", type=_at_least(1), default=1, help="torch threads (default 1)")
     return parser
 
 
