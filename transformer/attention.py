@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from .cache import KVCache
 from .dropout import Dropout
+from .maps import Linear
 from .masks import check_mask
 from .positional import rotate
 from .trace import AttentionRecord, AttentionSite, Trace
@@ -67,10 +68,10 @@ class MultiHeadAttention(nn.Module):
         self.site = site
         self.n_heads = n_heads
         self.rotary = rotary
-        self.w_q = nn.Linear(d_model, n_heads * d_head, bias=bias)
-        self.w_k = nn.Linear(d_model, n_heads * d_head, bias=bias)
-        self.w_v = nn.Linear(d_model, n_heads * d_head, bias=bias)
-        self.w_o = nn.Linear(n_heads * d_head, d_model, bias=bias)
+        self.w_q = Linear(d_model, n_heads * d_head, bias=bias)
+        self.w_k = Linear(d_model, n_heads * d_head, bias=bias)
+        self.w_v = Linear(d_model, n_heads * d_head, bias=bias)
+        self.w_o = Linear(n_heads * d_head, d_model, bias=bias)
         self.dropout = Dropout(dropout, generator)
 
     def forward(

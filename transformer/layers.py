@@ -8,6 +8,7 @@ from .attention import MultiHeadAttention
 from .cache import KVCache
 from .config import TransformerConfig
 from .dropout import Dropout
+from .maps import Linear
 from .trace import AttentionKind, AttentionSite, ResidualSite, Stack, Trace
 
 
@@ -40,8 +41,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: TransformerConfig, generator: torch.Generator | None) -> None:
         super().__init__()
-        self.w_1 = nn.Linear(config.d_model, config.d_ff, bias=config.has_ffn_bias)
-        self.w_2 = nn.Linear(config.d_ff, config.d_model, bias=config.has_ffn_bias)
+        self.w_1 = Linear(config.d_model, config.d_ff, bias=config.has_ffn_bias)
+        self.w_2 = Linear(config.d_ff, config.d_model, bias=config.has_ffn_bias)
         self.activation = F.relu if config.activation == "relu" else F.gelu
         self.dropout = Dropout(config.dropout if config.hidden_dropout is None else config.hidden_dropout, generator)
 

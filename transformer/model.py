@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from . import maps
 from .cache import KVCache
 from .config import TransformerConfig
 from .dropout import Dropout
@@ -24,8 +25,8 @@ class Embedding(nn.Module):
         self.site = ResidualSite(stack, 0, "embedding")
         self.max_len = config.max_len
         self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
-        self.token = nn.Embedding(vocab_size, config.d_model)
-        self.position = nn.Embedding(config.max_len, config.d_model) if config.positional == "learned" else None
+        self.token = maps.Embedding(vocab_size, config.d_model)
+        self.position = maps.Embedding(config.max_len, config.d_model) if config.positional == "learned" else None
         self.dropout = Dropout(config.dropout, generator)
 
     def forward(self, ids: Tensor, offset: int, table: Tensor | None, trace: Trace | None) -> Tensor:
@@ -78,7 +79,7 @@ class Transformer(nn.Module):
                 self.tgt_embedding = Embedding(config, "decoder", config.tgt_vocab_size, generator)
                 self.decoder = nn.ModuleList(DecoderLayer(config, i, generator) for i in range(config.n_decoder_layers))
                 self.decoder_norm = layer_norm(config) if config.has_final_norm else None
-                self.output = nn.Linear(config.d_model, config.tgt_vocab_size)
+                self.output = maps.Linear(config.d_model, config.tgt_vocab_size)
         self.to_empty(device="cpu")
         if config.tie_embeddings:
             self.tgt_embedding.token.weight = self.src_embedding.token.weight
