@@ -1,5 +1,6 @@
 // The Attention page: sliders choose a model, Python answers with all heads, and one query of one head in slow motion.
 const KIND_NAMES = { encoder: "Encoder self", decoder: "Decoder self", cross: "Cross" };
+const REST_EVERY_MS = 200;
 const STAGES = ["q", "k", "q·k", "÷ √d_k", "mask", "softmax", "v", "z"];
 
 class AttentionPanel {
@@ -9,11 +10,11 @@ class AttentionPanel {
     this.latch = new Latch((wish) => this.send("wish", wish));
     this.stage = STAGES.length - 1;
     this.last = "d_model";
+    this.restDrawn = 0;
     this.build();
     this.stop = new AbortController();
     document.addEventListener("keydown", (event) => this.key(event), { signal: this.stop.signal });
-    this.resized = new ResizeObserver(() => this.header && this.draw());
-    this.resized.observe(this.overview.box);
+    this.resized = onNewWidth(this.overview.box, () => this.header && this.draw());
   }
 
   build() {
@@ -161,10 +162,12 @@ class AttentionPanel {
         this.send("commit", { ...this.view });
       }
     }
-    // What the eye is on is drawn at once; the rest follows when the next question is on its way.
+    // What the eye is on is drawn at once; the rest a few times a second while a slider moves, and when it rests.
     this.drawOverview();
     cancelAnimationFrame(this.frame);
-    this.frame = requestAnimationFrame(() => this.drawRest());
+    if (settled || performance.now() - this.restDrawn > REST_EVERY_MS) {
+      this.frame = requestAnimationFrame(() => this.drawRest());
+    }
   }
 
   setControls() {
@@ -195,6 +198,7 @@ class AttentionPanel {
   }
 
   drawRest() {
+    this.restDrawn = performance.now();
     const { view, rows, columns, trained, status, snapped, causal } = this.header;
     this.root.classList.toggle("untrained", !trained);
     this.status.textContent = status;

@@ -6,6 +6,18 @@ function make(tag, className, parent, text = "") {
   return element;
 }
 
+// Pictures change their own height; only another width calls for a new drawing.
+function onNewWidth(box, draw) {
+  let width = box.clientWidth;
+  const observer = new ResizeObserver(() => {
+    if (box.clientWidth === width) return;
+    width = box.clientWidth;
+    draw();
+  });
+  observer.observe(box);
+  return observer;
+}
+
 // Keys that mean something where the focus is are left alone; [data-keys] marks a picture that reads its own.
 function keysAreTaken(event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return true;

@@ -29,8 +29,7 @@ class Player {
     this.build();
     this.stop = new AbortController();
     document.addEventListener("keydown", (event) => this.key(event), { signal: this.stop.signal });
-    this.resized = new ResizeObserver(() => this.data && this.draw());
-    this.resized.observe(this.cross.box);
+    this.resized = onNewWidth(this.cross.box, () => this.data && this.draw());
   }
 
   build() {
