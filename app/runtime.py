@@ -13,11 +13,11 @@ _DESCRIPTORS = Path("/proc/self/fd")
 
 @st.cache_resource(show_spinner=False)
 def prepare() -> int:
-    """Once for each process: answers leave at once, and collecting garbage no longer walks all of torch.
+    """Once for each process: answers leave at once, and Python's garbage collections pass over all that is loaded.
 
     Streamlit's listening socket delays small packets (Nagle), 40 ms on each update; what it accepts inherits
-    its options. And it collects all garbage after each run, 0.1 s with torch loaded; what is frozen is passed
-    over. Returns how many listening sockets were set; where descriptors cannot be listed, 0.
+    its options. Streamlit's own collection after each run, 0.1 s, is switched off in .streamlit/config.toml.
+    Returns how many listening sockets were set; where descriptors cannot be listed, 0.
     """
     gc.collect()
     gc.freeze()

@@ -96,7 +96,10 @@ def train(
 
 
 def exact_match(model: Transformer, task: Task, n: int, generator: torch.Generator) -> int:
-    """How many of n sequences that training never drew are decoded greedily without one wrong token, EOS included."""
+    """How many of n fresh sequences are decoded greedily without one wrong token, EOS included.
+
+    They come from the held-out tenth where the task has one.
+    """
     batch = task.batch(n, generator, held_out=True)
     steps = greedy_decode(model, batch.src, batch.tgt_out.shape[1], src_mask=batch.src_mask)
     decoded = torch.stack([step.token for step in steps], dim=1)  # (B, T'), PAD after EOS
