@@ -38,5 +38,8 @@ def _component(name: str, js: tuple[str, ...], css: tuple[str, ...]) -> Callable
 
 
 _DRAWING = ("block.js", "heatmap.js", "save.js", "dom.js")
+_PANEL = (*_DRAWING, "latch.js", "controls.js", "panel.js")
 decode_player = _component("decode_player", (*_DRAWING, "player.js"), ("live.css", "player.css"))
-attention_panel = _component("attention_panel", (*_DRAWING, "latch.js", "attention.js"), ("live.css", "attention.css"))
+attention_panel = _component(
+    "attention_panel", (*_PANEL, "attention.js"), ("live.css", "controls.css", "attention.css")
+)

@@ -3,11 +3,9 @@ const KIND_NAMES = { encoder: "Encoder self", decoder: "Decoder self", cross: "C
 const REST_EVERY_MS = 200;
 const STAGES = ["q", "k", "q·k", "÷ √d_k", "mask", "softmax", "v", "z"];
 
-class AttentionPanel {
+class AttentionPanel extends LivePanel {
   constructor(root, send) {
-    this.root = root;
-    this.send = send;
-    this.latch = new Latch((wish) => this.send("wish", wish));
+    super(root, send);
     this.stage = STAGES.length - 1;
     this.last = "d_model";
     this.restDrawn = 0;
@@ -24,32 +22,20 @@ class AttentionPanel {
       heads: this.slider(controls, "heads", 1, 8, 1),
       d_k: this.slider(controls, "d_k", 1, 128, 1),
     };
-    this.linked = this.check(controls, "d_k = d_model / heads", () => this.choose({ d_k: this.linked.checked ? null : this.view.d_k_shown }));
+    this.linked = checkBox(controls, "d_k = d_model / heads", (linked) => this.choose({ d_k: linked ? null : this.view.d_k_shown }));
     this.status = make("p", "status", controls);
     this.snap = make("p", "snap", controls);
     this.snap.setAttribute("role", "status");
 
     const kinds = make("div", "kinds", this.root);
-    kinds.setAttribute("role", "group");
-    kinds.setAttribute("aria-label", "Attention");
-    this.kinds = Object.fromEntries(Object.entries(KIND_NAMES).map(([kind, name]) => {
-      const button = make("button", "", kinds, name);
-      button.type = "button";
-      button.addEventListener("click", () => this.choose({ kind, query: 0 }));
-      return [kind, button];
-    }));
+    this.showKind = choiceOf(kinds, "Attention", KIND_NAMES, (kind) => this.choose({ kind, query: 0 }));
     this.readout = make("span", "readout quiet", kinds);
     const read = (text) => (this.readout.textContent = text);
 
     const all = make("div", "all", this.root);
     const pick = ({ layer, head, row }) => this.choose({ layer, head, query: row });
     this.overview = new Picture(all, "Every layer and head", "", 22, { read, pick });
-    this.legend = make("div", "legend", all);
-    make("span", "", this.legend, "weight 0");
-    make("span", "scale", this.legend);
-    make("span", "", this.legend, "1");
-    make("span", "masked", this.legend);
-    make("span", "", this.legend, "masked");
+    weightLegend(all);
 
     const one = make("div", "one", this.root);
     this.large = new Picture(one, "", "Click a row to take its query apart.", 34, { read, pick: ({ row }) => this.choose({ query: row }) });
@@ -60,15 +46,7 @@ class AttentionPanel {
     const slow = make("section", "slow", this.root);
     const head = make("div", "slow-head", slow);
     this.slowTitle = make("h3", "", head);
-    const steps = make("div", "stages", head);
-    steps.setAttribute("role", "group");
-    steps.setAttribute("aria-label", "Stages");
-    this.stages = STAGES.map((name, i) => {
-      const button = make("button", "", steps, name);
-      button.type = "button";
-      button.addEventListener("click", () => this.toStage(i));
-      return button;
-    });
+    this.showStage = choiceOf(head, "Stages", STAGES, (stage) => this.toStage(Number(stage)));
     this.tell = make("p", "tell", slow);
     this.tell.setAttribute("aria-live", "polite");
     this.table = make("div", "table", slow);
@@ -79,89 +57,50 @@ class AttentionPanel {
   }
 
   slider(parent, name, min, max, step) {
-    const row = make("label", "slider", parent);
-    make("span", "", row, name);
-    const input = make("input", "", row);
-    Object.assign(input, { type: "range", min, max, step });
-    input.setAttribute("aria-label", name);
-    const value = make("output", "", row);
-    input.addEventListener("input", () => {
-      this.last = name;
-      value.textContent = input.value;
-      // What another slider gave way to is forgotten as long as this one is held: passing 3 heads must not
-      // leave d_model where 3 heads had pushed it.
-      this.held ??= { d_model: this.view.d_model, heads: this.view.heads };
-      if (name in this.held) this.held[name] = Number(input.value);
-      const change = { ...this.held, [name]: Number(input.value), moved: name };
-      if (name === "d_k") this.linked.checked = false;
-      else if (this.linked.checked) change.d_k = null;
-      this.wish(change);
+    const slider = rangeInput(parent, name, { min, max, step }, {
+      input: (number) => {
+        this.last = name;
+        slider.value.textContent = number;
+        // What another slider gave way to is forgotten as long as this one is held: passing 3 heads must not
+        // leave d_model where 3 heads had pushed it.
+        this.held ??= { d_model: this.view.d_model, heads: this.view.heads };
+        if (name in this.held) this.held[name] = number;
+        const change = { ...this.held, [name]: number, moved: name };
+        if (name === "d_k") this.linked.checked = false;
+        else if (this.linked.checked) change.d_k = null;
+        this.wish(change);
+      },
+      change: () => {
+        this.held = null;
+        this.commit();
+      },
     });
-    input.addEventListener("change", () => {
-      this.held = null;
-      this.commit();
-    });
-    return { input, value };
-  }
-
-  check(parent, text, act) {
-    const row = make("label", "check", parent);
-    const input = make("input", "", row);
-    input.type = "checkbox";
-    make("span", "", row, text);
-    input.addEventListener("change", act);
-    return input;
+    return slider;
   }
 
   whatIf(parent) {
     const row = make("div", "what-if", parent);
     make("span", "quiet", row, "What if");
-    this.scaled = this.check(row, "no ÷ √d_k", () => this.choose({ scaled: !this.scaled.checked }));
-    this.masked = this.check(row, "no mask", () => this.choose({ masked: !this.masked.checked }));
-    const label = make("label", "slider", row);
-    make("span", "", label, "temperature");
-    this.temperature = make("input", "", label);
-    Object.assign(this.temperature, { type: "range", min: -2, max: 2, step: 0.1 });
-    this.temperature.setAttribute("aria-label", "temperature");
-    this.temperatureValue = make("output", "", label);
-    this.temperature.addEventListener("input", () => {
-      const temperature = Number((2 ** Number(this.temperature.value)).toPrecision(3));
-      this.last = "temperature";
-      this.temperatureValue.textContent = temperature.toFixed(2);
-      this.wish({ temperature });
+    this.scaled = checkBox(row, "no ÷ √d_k", (without) => this.choose({ scaled: !without }));
+    this.masked = checkBox(row, "no mask", (without) => this.choose({ masked: !without }));
+    this.temperature = rangeInput(row, "temperature", { min: -2, max: 2, step: 0.1 }, {
+      input: (power) => {
+        const temperature = Number((2 ** power).toPrecision(3));
+        this.last = "temperature";
+        this.temperature.value.textContent = temperature.toFixed(2);
+        this.wish({ temperature });
+      },
+      change: () => this.commit(),
     });
-    this.temperature.addEventListener("change", () => this.commit());
-  }
-
-  // What is dragged goes through the latch; what is clicked is kept in the link at once.
-  wish(change) {
-    this.view = { ...this.view, ...change };
-    this.latch.ask(this.view);
   }
 
   choose(change) {
-    this.wish({ ...change, moved: change.d_k === null ? "d_model" : this.view.moved });
-    this.commit();
-  }
-
-  commit() {
-    this.wantsCommit = true;
-    if (this.latch.waiting === null) this.latch.ask(this.view);
+    super.choose({ ...change, moved: change.d_k === null ? "d_model" : this.view.moved });
   }
 
   show(bytes) {
-    const { header, array } = readBlock(bytes);
-    const settled = this.header === undefined || this.latch.answered(header.count);
-    this.header = header;
-    this.array = array;
-    if (settled) {
-      this.view = { ...header.view };
-      this.setControls();
-      if (this.wantsCommit) {
-        this.wantsCommit = false;
-        this.send("commit", { ...this.view });
-      }
-    }
+    const settled = this.take(bytes);
+    if (settled) this.setControls();
     // What the eye is on is drawn at once; the rest a few times a second while a slider moves, and when it rests.
     this.drawOverview();
     cancelAnimationFrame(this.frame);
@@ -173,14 +112,12 @@ class AttentionPanel {
   setControls() {
     const { d_model, heads, d_k_shown, d_k, scaled, masked, temperature } = this.view;
     for (const [name, value] of Object.entries({ d_model, heads, d_k: d_k_shown })) {
-      this.sliders[name].input.value = value;
-      this.sliders[name].value.textContent = value;
+      this.sliders[name].show(value);
     }
     this.linked.checked = d_k === null;
     this.scaled.checked = !scaled;
     this.masked.checked = !masked;
-    this.temperature.value = Math.log2(temperature);
-    this.temperatureValue.textContent = temperature.toFixed(2);
+    this.temperature.show(Math.log2(temperature), temperature.toFixed(2));
   }
 
   draw() {
@@ -191,7 +128,7 @@ class AttentionPanel {
   drawOverview() {
     const { view, rows, columns, trained, causal } = this.header;
     this.shownValue = { d_model: view.d_model, heads: view.heads, d_k: view.d_k_shown, temperature: view.temperature }[this.last];
-    this.base = { rows, columns, shown: rows.length, causal, current: -1, untrained: !trained };
+    this.base = { rows, columns, shown: rows.length, hidden: causal ? afterRow : undefined, current: -1, untrained: !trained };
     const weights = this.array("weights"), picked = { layer: view.layer, head: view.head };
     const overview = { ...this.base, name: `${KIND_NAMES[view.kind]}-attention`, weights, picked };
     this.overview.draw(overview, this.shownValue, describeGrid({ ...overview, current: view.query }));
@@ -203,7 +140,7 @@ class AttentionPanel {
     this.root.classList.toggle("untrained", !trained);
     this.status.textContent = status;
     this.snap.textContent = snapped;
-    for (const [kind, button] of Object.entries(this.kinds)) button.setAttribute("aria-pressed", kind === view.kind);
+    this.showKind(view.kind);
     this.masked.disabled = !causal;
 
     const { base, shownValue: v } = this, weights = this.array("weights"), [, heads] = weights.shape;
@@ -222,7 +159,7 @@ class AttentionPanel {
       const what = [view.scaled ? "" : "no ÷ √d_k", view.masked ? "" : "no mask", view.temperature === 1 ? "" : `temperature ${view.temperature.toFixed(2)}`];
       this.changed.title.textContent = `What if: ${what.filter(Boolean).join(", ")}`;
       this.changed.note.textContent = "This head's formula changed, with the true q and k; nothing after it is.";
-      const grid = { ...large, name: this.changed.title.textContent, weights: this.array("changed"), causal: causal && view.masked };
+      const grid = { ...large, name: this.changed.title.textContent, weights: this.array("changed"), hidden: causal && view.masked ? afterRow : undefined };
       this.changed.draw(grid, v, describeGrid(grid));
     }
     this.drawSums(heads, v);
@@ -248,7 +185,7 @@ class AttentionPanel {
     }
     make("p", "note quiet", this.numbers, `0 is one key; ln ${this.header.columns.length} = ${Math.log(Math.max(1, this.header.columns.length)).toFixed(3)} is all keys alike.`);
     const names = Array.from({ length: layers * heads }, (_, i) => `${Math.floor(i / heads) + 1}.${(i % heads) + 1}`);
-    const alike = { name: "Which heads are alike", weights: this.array("alike"), rows: names, columns: names, shown: names.length, current: -1, causal: false, bare: true, untrained: !this.header.trained };
+    const alike = { name: "Which heads are alike", weights: this.array("alike"), rows: names, columns: names, shown: names.length, current: -1, bare: true, untrained: !this.header.trained };
     this.alike.draw(alike, v, `${alike.name}: ${names.length} by ${names.length}, named layer.head.`);
   }
 
@@ -261,10 +198,7 @@ class AttentionPanel {
   drawSlow() {
     const { view, rows, columns, causal, shapes } = this.header, { query } = view, keys = columns.length;
     this.slowTitle.textContent = `Slow motion: ${rows.length ? `query ${rows[query]} (row ${query + 1})` : "no query"}`;
-    this.stages.forEach((button, i) => {
-      button.setAttribute("aria-pressed", i === this.stage);
-      button.classList.toggle("past", i <= this.stage);
-    });
+    this.showStage(this.stage);
     this.tell.textContent = shapes.stages[this.stage];
     this.layTable(keys);
     if (!keys || !rows.length) return;
@@ -353,13 +287,4 @@ function drawStrip(canvas, numbers, width, most, colours, name) {
   canvas.title = text;
 }
 
-export default function ({ parentElement, data, setStateValue }) {
-  let root = parentElement.querySelector(".attention");
-  if (!root) {
-    root = make("div", "tw attention", parentElement);
-    root.panel = new AttentionPanel(root, setStateValue);
-  }
-  root.panel.send = setStateValue;
-  root.panel.show(data);
-  return () => root.panel.destroy();
-}
+export default mounted("attention", AttentionPanel);

@@ -64,9 +64,10 @@ class Picture {
   read(cell) {
     if (!this.hooks.read) return;
     if (!cell || cell.row >= this.grid.shown) return this.hooks.read("");
-    const { rows, columns, causal, bare } = this.grid;
+    const { rows, columns, hidden, bare, most } = this.grid;
     const where = bare ? "" : `layer ${cell.layer + 1}, head ${cell.head + 1}: `;
-    const weight = causal && cell.column > cell.row ? "masked" : digits(cell.weight);
+    const number = most === undefined ? digits(cell.weight) : cell.weight.toFixed(3);
+    const weight = hidden?.(cell.layer, cell.head, cell.row, cell.column) ? "masked" : number;
     this.hooks.read(`${where}${rows[cell.row]} (row ${cell.row + 1}) to ${columns[cell.column]} (column ${cell.column + 1}): ${weight}`);
   }
 

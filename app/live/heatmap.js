@@ -30,8 +30,9 @@ function inks(element) {
   };
 }
 
-// Weights in ink, those of an untrained model in grey.
+// Weights in ink, those of an untrained model in grey; signed values with grid.most, their largest magnitude.
 function shade(colours, weight, grid) {
+  if (grid.most !== undefined) return signed(colours, weight / (grid.most || 1));
   return mixed(colours.paper, grid.untrained ? colours.grey : colours.ink, weight);
 }
 
@@ -82,11 +83,20 @@ function sharp(canvas, width, height) {
   return pen;
 }
 
-// The keys after each row's own, hatched as one area.
-function hatchFuture(pen, x, y, rows, columns, cell, colour) {
+// A causal mask: keys after each row's own.
+const afterRow = (layer, head, row, column) => column > row;
+
+// All hidden cells of one tile, hatched as one area.
+function hatch(pen, x, y, rows, columns, cell, hidden, colour) {
   pen.save();
   pen.beginPath();
-  for (let r = 0; r < rows; r++) if (columns > r + 1) pen.rect(x + (r + 1) * cell, y + r * cell, (columns - r - 1) * cell, cell);
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      const from = column;
+      while (column < columns && hidden(row, column)) column++;
+      if (column > from) pen.rect(x + from * cell, y + row * cell, (column - from) * cell, cell);
+    }
+  }
   pen.clip();
   const size = Math.max(rows, columns) * cell;
   pen.strokeStyle = colour;
@@ -122,7 +132,8 @@ function layOut(pen, grid, width, mostCell, font) {
 }
 
 // grid: {weights: {shape: [L, H, R, C], values}, rows, columns, shown: rows drawn, current: row framed or -1,
-//        causal: keys after the row are hatched, name,
+//        hidden(layer, head, row, column): hatched, and no weight there; growing: columns come with their rows, name,
+//        most: values are signed and this is their largest magnitude,
 //        picked: {layer, head} framed whole in place of a row, bare: no layer and head names, untrained: in grey}
 function drawGrid(canvas, grid, mostCell, colours) {
   const width = canvas.parentElement.clientWidth;
@@ -170,7 +181,7 @@ function drawTop(pen, grid, place, x, head, colours) {
   if (!place.labelled) return;
   for (let c = 0; c < columns; c++) {
     const at = x + (c + 0.5) * cell;
-    const text = grid.causal && c >= grid.shown ? "·" : grid.columns[c]; // not read yet
+    const text = grid.growing && c >= grid.shown ? "·" : grid.columns[c]; // not read yet
     if (place.upright) {
       pen.save();
       pen.translate(at, place.top - 5);
@@ -185,7 +196,8 @@ function drawTile(pen, grid, place, layer, head, x, y, colours) {
   const { cell, rows, columns } = place;
   const line = cell >= 8 ? 1 : 0; // paper shows between cells when there is room
   const start = (layer * place.heads + head) * rows * columns, width = columns * cell, height = rows * cell;
-  const seen = (r, c) => r < grid.shown && !(grid.causal && c > r);
+  const hidden = (r, c) => Boolean(grid.hidden?.(layer, head, r, c));
+  const seen = (r, c) => r < grid.shown && !hidden(r, c);
   const colourOf = (r, c) => (seen(r, c) ? shade(colours, grid.weights.values[start + r * columns + c], grid) : null);
   paintCells(pen, rows, columns, colourOf, x, y, width, height);
   if (line) {
@@ -193,7 +205,7 @@ function drawTile(pen, grid, place, layer, head, x, y, colours) {
     for (let c = 1; c <= columns; c++) pen.fillRect(x + c * cell - 1, y, 1, height);
     for (let r = 1; r <= rows; r++) pen.fillRect(x, y + r * cell - 1, width, 1);
   }
-  if (grid.causal) hatchFuture(pen, x, y, rows, columns, cell, colours.line);
+  if (grid.hidden) hatch(pen, x, y, rows, columns, cell, hidden, colours.line);
   pen.strokeStyle = colours.line;
   pen.lineWidth = 1;
   pen.strokeRect(x - 0.5, y - 0.5, columns * cell + 1 - line, rows * cell + 1 - line);

@@ -95,9 +95,9 @@ class Player {
     this.logProbability = array("log_probability").values;
     const { source, written, read } = header;
     this.grids = new Map([
-      [this.cross, { name: "Cross-attention", weights: array("cross"), rows: written, columns: source, causal: false }],
-      [this.encoder, { name: "Encoder self-attention", weights: array("encoder"), rows: source, columns: source, causal: false }],
-      [this.own, { name: "Decoder self-attention", weights: array("self"), rows: written, columns: read, causal: true }],
+      [this.cross, { name: "Cross-attention", weights: array("cross"), rows: written, columns: source }],
+      [this.encoder, { name: "Encoder self-attention", weights: array("encoder"), rows: source, columns: source }],
+      [this.own, { name: "Decoder self-attention", weights: array("self"), rows: written, columns: read, hidden: afterRow, growing: true }],
     ]);
     this.slider.max = this.total;
     this.source.replaceChildren();

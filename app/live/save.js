@@ -81,7 +81,7 @@ function eachCell(grid, visit) {
     for (let head = 0; head < heads; head++)
       for (let row = 0; row < Math.min(rows, grid.shown); row++)
         for (let column = 0; column < columns; column++) {
-          if (grid.causal && column > row) continue;
+          if (grid.hidden?.(layer, head, row, column)) continue;
           visit(layer, head, row, column, grid.weights.values[((layer * heads + head) * rows + row) * columns + column]);
         }
 }
