@@ -124,7 +124,7 @@ class Reference:
             )
             if turned:
                 q, k = _turn(q), _turn(k)
-            z, head_weights = _head(q, k, v, allowed)
+            z, head_weights = _head(q, k, v, allowed, self.config.scale_scores)
             total = total + z @ self.state[f"{name}.w_o.weight"][:, own].T
             weights.append(head_weights)
         self._rows.setdefault(site, []).append(torch.stack(weights))
@@ -155,12 +155,13 @@ class Reference:
         return torch.stack(sentences)
 
 
-def _head(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
+def _head(q: Tensor, k: Tensor, v: Tensor, allowed: Tensor, scaled: bool) -> tuple[Tensor, Tensor]:
     """softmax(q k^T / sqrt(d_k)) v over the allowed keys only, Eq. 1.1 and 1.2; a query without keys gets nothing."""
     weights = torch.zeros(len(q), len(k), dtype=torch.float64)
+    root = math.sqrt(q.shape[1]) if scaled else 1.0
     for i in range(len(q)):
         keys = [j for j in range(len(k)) if allowed[i, j]]
-        scores = [float((q[i] * k[j]).sum()) / math.sqrt(q.shape[1]) for j in keys]
+        scores = [float((q[i] * k[j]).sum()) / root for j in keys]
         powers = [math.exp(score - max(scores)) for score in scores]
         for j, power in zip(keys, powers, strict=True):
             weights[i, j] = power / sum(powers)

@@ -13,14 +13,15 @@ from .positional import rotate
 from .trace import AttentionRecord, AttentionSite, Trace
 
 
-def attention_scores(q: Tensor, k: Tensor) -> Tensor:
+def attention_scores(q: Tensor, k: Tensor, scaled: bool = True) -> Tensor:
     """q k^T / sqrt(d_k), before any mask: (..., T_q, d_k), (..., T_k, d_k) -> (..., T_q, T_k). Paper Eq. 1.
 
-    Raises ValueError when the widths differ.
+    With scaled = False the division is left out. Raises ValueError when the widths differ.
     """
     if q.shape[-1] != k.shape[-1]:
         raise ValueError(f"queries of width {q.shape[-1]} cannot be compared with keys of width {k.shape[-1]}")
-    return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    dots = q @ k.transpose(-2, -1)
+    return dots / math.sqrt(q.shape[-1]) if scaled else dots
 
 
 def attention_weights(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -62,12 +63,14 @@ class MultiHeadAttention(nn.Module):
         bias: bool = True,
         dropout: float = 0.0,
         rotary: bool = False,
+        scaled: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.site = site
         self.n_heads = n_heads
         self.rotary = rotary
+        self.scaled = scaled
         self.w_q = Linear(d_model, n_heads * d_head, bias=bias)
         self.w_k = Linear(d_model, n_heads * d_head, bias=bias)
         self.w_v = Linear(d_model, n_heads * d_head, bias=bias)
@@ -93,7 +96,7 @@ class MultiHeadAttention(nn.Module):
             q = rotate(q, offset)
         k, v = self._keys_and_values(source, offset, cache)  # (B, H, T_k, d_k)
 
-        scores = attention_scores(q, k)  # (B, H, T_q, T_k)
+        scores = attention_scores(q, k, self.scaled)  # (B, H, T_q, T_k)
         weights = attention_weights(scores, mask)
         z = self.dropout(weights) @ v  # (B, H, T_q, d_k)
         if trace is not None:

@@ -36,6 +36,7 @@ class TransformerConfig:
     bias                biases of attention and of the feed-forward network; attention_bias and ffn_bias set one
                         apart. The output projection always has one.
     hidden_dropout      dropout inside the feed-forward network; None means: the same as dropout.
+    scale_scores        divide the scores by sqrt(d_k); False leaves the division out, to see what it is for.
     init                "default": torch's; "xavier": every matrix; "xavier_attention": W_Q, W_K, W_V and
                         W_O, with zero biases.
     embedding_init      "normal": N(0, 1); "scaled": N(0, 1/d_model); "xavier": as a matrix.
@@ -66,6 +67,7 @@ class TransformerConfig:
     attention_bias: bool | None = None
     ffn_bias: bool | None = None
     positional: Positional = "sinusoidal"
+    scale_scores: bool = True
     init: Init = "xavier"
     embedding_init: EmbeddingInit = "scaled"
     scale_embeddings: bool = True

@@ -95,6 +95,7 @@ class Layer(nn.Module):
             dropout=config.dropout,
             # Source and target positions do not share an origin, so only self-attention is rotated.
             rotary=config.positional == "rotary" and kind == "self",
+            scaled=config.scale_scores,
             generator=generator,
         )
 

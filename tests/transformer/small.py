@@ -29,6 +29,7 @@ CHOICES = {
     "no positions": {"positional": "none"},
     "embeddings not scaled": {"scale_embeddings": False},
     "one matrix for all words": {"tie_embeddings": True, "src_vocab_size": 19},
+    "scores not divided": {"scale_scores": False},
     "large eps": {"norm_eps": 0.1},
     "unbiased norm, large eps": {"layer_norm": "unbiased", "norm_eps": 0.1},
     "log-probabilities": {"output": "log_probs"},

@@ -44,6 +44,10 @@ def test_a_score_is_the_product_over_the_root_of_the_width():
     assert score.item() == pytest.approx(7.778175, abs=1e-5)
 
 
+def test_an_unscaled_score_is_the_product():
+    assert attention_scores(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0]]), scaled=False).item() == 11
+
+
 def test_queries_run_down_and_keys_across():
     q, k = normal(B, H, T_Q, D_HEAD), normal(B, H, T_K, D_HEAD, seed=1)
     scores = attention_scores(q, k)

@@ -152,6 +152,15 @@ def test_it_equals_a_plain_loop_of_torchs_parts():
         torch.testing.assert_close(p, expected, rtol=0, atol=1e-5)
 
 
+def test_without_the_causal_mask_the_first_step_sees_the_future():
+    settings = replace(SETTINGS, causal=False)
+    loss = next(train(fresh(dropout=0.0), TASK, settings)).loss
+    plain = fresh(dropout=0.0)
+    batch = TASK.batch(7, plain.generator)
+    assert loss == pytest.approx(sequence_loss(plain(batch.src, batch.tgt_in, batch.src_mask), batch.tgt_out).item())
+    assert loss != next(train(fresh(dropout=0.0), TASK, SETTINGS)).loss
+
+
 def test_steps_count_from_1_to_the_last():
     assert [step.step for step in train(fresh(), TASK, SETTINGS)] == list(range(1, 21))
 
@@ -344,6 +353,16 @@ def test_it_is_measured_on_other_draws_than_it_learned_from(monkeypatch):
     assert measured != learned
 
 
+def test_every_field_of_the_config_and_the_mask_can_be_set(tmp_path, capsys):
+    out = tmp_path / "set.safetensors"
+    fields = ["--set", "scale_scores=false", "--set", "positional=none", "--set", "norm_eps=0.001"]
+    assert main([*FEW, "--no-causal-mask", "--betas", "0.8", "0.9", *fields, "--out", str(out)]) == 0
+    saved = load_checkpoint(out)
+    assert (saved.config.scale_scores, saved.config.positional, saved.config.norm_eps) == (False, "none", 0.001)
+    assert saved.training["settings"]["causal"] is False
+    assert saved.training["settings"]["betas"] == [0.8, 0.9]
+
+
 def test_another_seed_is_another_run(tmp_path):
     first, second = tmp_path / "first.safetensors", tmp_path / "second.safetensors"
     main([*FEW, "--out", str(first)])
@@ -373,7 +392,7 @@ def test_the_documents_setting_is_document_001(tmp_path, capsys):
     assert checkpoint.metrics == {}
     assert asdict(DOCUMENT_SETTINGS) == {
         "steps": 6_000, "batch_size": 64, "lr": 1.0, "schedule": "inverse_sqrt", "warmup": 400, "betas": (0.9, 0.98),
-        "eps": 1e-9, "clip": 1.0,
+        "eps": 1e-9, "clip": 1.0, "causal": True,
     }  # fmt: skip
 
 
@@ -397,6 +416,8 @@ def test_it_leaves_the_global_generator_alone(capsys):
         (["--dropout", "1"], "dropout is 1.0"),
         (["--min-len", "9"], "lengths 9 to 8"),
         (["--layers", "-1"], "n_encoder_layers is -1"),
+        (["--set", "norm=middle"], "norm is 'middle'; it must be one of 'post', 'pre'"),
+        (["--betas", "0.9", "1"], "betas are 0.9, 1.0"),
         (["--resume", "nowhere.safetensors"], "nowhere.safetensors"),
     ],
 )
@@ -417,6 +438,8 @@ def test_a_wrong_request_is_explained(options, said, capsys):
         (["reverse", "--stop-at", "0"], "'0' is not a whole number of at least 1"),
         (["reverse", "--check", "-1"], "'-1' is not a whole number of at least 0"),
         (["reverse", "--threads", "0"], "'0' is not a whole number of at least 1"),
+        (["reverse", "--set", "d_model=32"], "'d_model=32' is not FIELD=VALUE with a field of "),
+        (["reverse", "--set", "norm"], "'norm' is not FIELD=VALUE"),
     ],
 )
 def test_an_argument_that_is_none_is_explained_before_anything_runs(arguments, said, capsys):

@@ -1,10 +1,11 @@
 """Train a task from the command line: ``python -m transformer.train reverse``."""
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import torch
@@ -29,7 +30,9 @@ QUICK_CONFIG = TransformerConfig(
     norm="pre",
     max_len=64,
 )
-DOCUMENT_SETTINGS = TrainSettings(steps=6_000, batch_size=64, lr=1.0, schedule="inverse_sqrt", warmup=400)
+DOCUMENT_SETTINGS = TrainSettings(
+    steps=6_000, batch_size=64, betas=(0.9, 0.98), lr=1.0, schedule="inverse_sqrt", warmup=400
+)
 FRESH_SEED = 1_000_003  # fresh sequences for measuring come from another stream than a run's own
 
 
@@ -79,6 +82,22 @@ def _at_least(least: int) -> Callable[[str], int]:
     return number
 
 
+_OPTIONS = ("src_vocab_size", "tgt_vocab_size", "d_model", "n_heads", "d_head", "d_ff", "n_encoder_layers",
+            "n_decoder_layers", "dropout", "max_len")  # fmt: skip
+
+
+def _field(text: str) -> tuple[str, object]:
+    """FIELD=VALUE of the command line; true, false and numbers as such, anything else a word."""
+    name, _, value = text.partition("=")
+    allowed = [field.name for field in fields(TransformerConfig) if field.name not in _OPTIONS]
+    if name not in allowed or not value:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FIELD=VALUE with a field of {', '.join(allowed)}")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m transformer.train",
@@ -94,10 +113,16 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("steps", "batch-size", "warmup"):
         parser.add_argument(f"--{name}", type=int, metavar="N", help="in place of the setting's own")
     parser.add_argument("--lr", type=float, help="in place of the setting's own")
+    parser.add_argument("--betas", type=float, nargs=2, metavar="B", help="Adam's, in place of the setting's own")
     for name in ("d-model", "heads", "d-head", "layers"):
         parser.add_argument(f"--{name}", type=int, metavar="N", help="in place of the setting's own")
     parser.add_argument("--d-ff", type=int, metavar="N", help="the setting's own, or 4 times --d-model")
     parser.add_argument("--dropout", type=float, help="in place of the setting's own")
+    parser.add_argument(
+        "--set", action="append", default=[], type=_field, metavar="FIELD=VALUE",
+        help="any other field of TransformerConfig, such as init=xavier or positional=none; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--no-causal-mask", action="store_true", help="let the decoder see what it is to predict")
     parser.add_argument("--min-len", type=int, metavar="N", help="shortest sequence (quick 0, document 3)")
     parser.add_argument("--max-len", type=int, metavar="N", help="longest sequence (default 8)")
     parser.add_argument("--half", action="store_true", help="round the finished weights to 16 bits and save those")
@@ -131,9 +156,15 @@ def _fresh(args: argparse.Namespace) -> Run:
         n_heads=args.heads, d_head=args.d_head, d_ff=d_ff, n_encoder_layers=args.layers,
         n_decoder_layers=args.layers, dropout=args.dropout,
         max_len=max(config.max_len, task.max_source, task.max_target + 1),  # BOS makes the target one longer
+        **dict(args.set),
     ))  # fmt: skip
     settings = DOCUMENT_SETTINGS if document else TrainSettings()
-    settings = replace(settings, **_given(steps=args.steps, batch_size=args.batch_size, warmup=args.warmup, lr=args.lr))
+    settings = replace(
+        settings,
+        causal=not args.no_causal_mask,
+        **_given(steps=args.steps, batch_size=args.batch_size, warmup=args.warmup, lr=args.lr),
+        **({"betas": tuple(args.betas)} if args.betas else {}),
+    )
     model = Transformer(config, torch.Generator().manual_seed(args.seed))
     return model, task, settings, TrainState(model, settings), args.seed
 

@@ -83,7 +83,8 @@ def train(
     while state.step < settings.steps:
         step = state.step + 1
         batch = task.batch(settings.batch_size, state.generator)
-        loss = sequence_loss(model(batch.src, batch.tgt_in, batch.src_mask, batch.tgt_mask), batch.tgt_out)
+        tgt_mask = batch.tgt_mask if settings.causal else None
+        loss = sequence_loss(model(batch.src, batch.tgt_in, batch.src_mask, tgt_mask), batch.tgt_out)
         state.optimizer.zero_grad()
         loss.backward()
         grad_norm = nn.utils.clip_grad_norm_(parameters, settings.clip)

@@ -11,6 +11,7 @@ class TrainSettings:
     schedule  "linear": up to ``lr`` over ``warmup`` steps, then straight to 0 at ``steps``.
               "inverse_sqrt": lr d_model^-0.5 min(step^-0.5, step warmup^-1.5), paper Eq. 3 when lr is 1.
     clip      largest norm of all gradients together.
+    causal    train with the causal mask; False lets the decoder see the tokens that it is to predict.
     """
 
     steps: int = 600
@@ -21,11 +22,14 @@ class TrainSettings:
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
     clip: float = 1.0
+    causal: bool = True
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "warmup"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas are {', '.join(map(str, self.betas))}; each must be at least 0 and less than 1")
         for name in ("lr", "clip"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be more than 0")
