@@ -71,7 +71,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.generator = generator
-        with torch.device("meta"):  # no memory and no draw from the global generator before init_parameters
+        with maps.filled_later():  # by init_parameters, from the model's own generator
             self.src_embedding = Embedding(config, "encoder", config.src_vocab_size, generator)
             self.encoder = nn.ModuleList(EncoderLayer(config, i, generator) for i in range(config.n_encoder_layers))
             self.encoder_norm = layer_norm(config) if config.has_final_norm else None
@@ -80,7 +80,6 @@ class Transformer(nn.Module):
                 self.decoder = nn.ModuleList(DecoderLayer(config, i, generator) for i in range(config.n_decoder_layers))
                 self.decoder_norm = layer_norm(config) if config.has_final_norm else None
                 self.output = maps.Linear(config.d_model, config.tgt_vocab_size)
-        self.to_empty(device="cpu")
         if config.tie_embeddings:
             self.tgt_embedding.token.weight = self.src_embedding.token.weight
             self.output.weight = self.src_embedding.token.weight

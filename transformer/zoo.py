@@ -15,7 +15,7 @@ from .train.__main__ import main as train
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
 WIDTHS, HEADS, HEAD_WIDTHS = (16, 32, 64, 128), (1, 2, 4, 8), (2, 4, 8, 16, 32)
 # Long after the answers are right the heads go on sharpening; these steps are for the picture.
-_COMMON = ("--layers", "2", "--steps", "4000", "--half")
+_COMMON = ("--layers", "2", "--steps", "4000", "--half", "--set", "init=xavier", "--betas", "0.9", "0.98")
 
 
 def recipes() -> dict[str, tuple[str, ...]]:

@@ -23,6 +23,13 @@ class AttentionPanel extends LivePanel {
       d_k: this.slider(controls, "d_k", 1, 128, 1),
     };
     this.linked = checkBox(controls, "d_k = d_model / heads", (linked) => this.choose({ d_k: linked ? null : this.view.d_k_shown }));
+    this.layer = rangeInput(controls, "layer", { min: 1, max: 2, step: 1 }, {
+      input: (layer) => {
+        this.last = "layer";
+        this.wish({ layer: layer - 1 });
+      },
+      change: () => this.commit(),
+    });
     this.status = make("p", "status", controls);
     this.snap = make("p", "snap", controls);
     this.snap.setAttribute("role", "status");
@@ -39,20 +46,25 @@ class AttentionPanel extends LivePanel {
 
     const one = make("div", "one", this.root);
     this.large = new Picture(one, "", "Click a row to take its query apart.", 34, { read, pick: ({ row }) => this.choose({ query: row }) });
-    this.whatIf(one);
     this.changed = new Picture(one, "", "", 34, { read });
     this.changed.box.classList.add("changed");
+    this.whatIf(one);
 
     const slow = make("section", "slow", this.root);
     const head = make("div", "slow-head", slow);
     this.slowTitle = make("h3", "", head);
+    saveTableMenu(head, "Slow motion", () => this.slowLines());
     this.showStage = choiceOf(head, "Stages", STAGES, (stage) => this.toStage(Number(stage)));
     this.tell = make("p", "tell", slow);
     this.tell.setAttribute("aria-live", "polite");
     this.table = make("div", "table", slow);
 
     const sums = make("div", "sums", this.root);
-    this.numbers = make("div", "numbers", sums);
+    const numbers = make("div", "numbers", sums);
+    const numbersHead = make("div", "slow-head", numbers);
+    make("h3", "", numbersHead, "Rows of each head: mean entropy in nats, mean largest weight");
+    saveTableMenu(numbersHead, "Rows of each head", () => this.sumLines());
+    this.numberTable = make("div", "", numbers);
     this.alike = new Picture(sums, "Which heads are alike", "1: the same weight on the same keys; 0: no key in common.", 22, { read });
   }
 
@@ -114,6 +126,8 @@ class AttentionPanel extends LivePanel {
     for (const [name, value] of Object.entries({ d_model, heads, d_k: d_k_shown })) {
       this.sliders[name].show(value);
     }
+    this.layer.input.max = this.array("weights").shape[0];
+    this.layer.show(this.view.layer + 1);
     this.linked.checked = d_k === null;
     this.scaled.checked = !scaled;
     this.masked.checked = !masked;
@@ -127,7 +141,7 @@ class AttentionPanel extends LivePanel {
 
   drawOverview() {
     const { view, rows, columns, trained, causal } = this.header;
-    this.shownValue = { d_model: view.d_model, heads: view.heads, d_k: view.d_k_shown, temperature: view.temperature }[this.last];
+    this.shownValue = { d_model: view.d_model, heads: view.heads, d_k: view.d_k_shown, layer: view.layer + 1, temperature: view.temperature }[this.last];
     this.base = { rows, columns, shown: rows.length, hidden: causal ? afterRow : undefined, current: -1, untrained: !trained };
     const weights = this.array("weights"), picked = { layer: view.layer, head: view.head };
     const overview = { ...this.base, name: `${KIND_NAMES[view.kind]}-attention`, weights, picked };
@@ -146,6 +160,9 @@ class AttentionPanel extends LivePanel {
     const { base, shownValue: v } = this, weights = this.array("weights"), [, heads] = weights.shape;
     this.overview.note.textContent = this.header.shapes.weights;
 
+    const changes = !view.scaled || !view.masked || view.temperature !== 1;
+    this.changed.box.hidden = !changes;
+    this.changed.box.parentElement.classList.toggle("compared", changes);
     const size = rows.length * columns.length, start = (view.layer * heads + view.head) * size;
     const own = { shape: [1, 1, rows.length, columns.length], values: weights.values.subarray(start, start + size) };
     const name = `layer ${view.layer + 1}, head ${view.head + 1}`;
@@ -153,8 +170,6 @@ class AttentionPanel extends LivePanel {
     const large = { ...base, name: this.large.title.textContent, weights: own, current: view.query, bare: true };
     this.large.draw(large, v, describeGrid(large));
 
-    const changes = !view.scaled || !view.masked || view.temperature !== 1;
-    this.changed.box.hidden = !changes;
     if (changes) {
       const what = [view.scaled ? "" : "no ÷ √d_k", view.masked ? "" : "no mask", view.temperature === 1 ? "" : `temperature ${view.temperature.toFixed(2)}`];
       this.changed.title.textContent = `What if: ${what.filter(Boolean).join(", ")}`;
@@ -168,9 +183,8 @@ class AttentionPanel extends LivePanel {
 
   drawSums(heads, v) {
     const entropy = this.array("entropy"), maximum = this.array("maximum").values, [layers] = entropy.shape;
-    this.numbers.replaceChildren();
-    make("h3", "", this.numbers, "Rows of each head: mean entropy in nats, mean largest weight");
-    const table = make("table", "", this.numbers);
+    this.numberTable.replaceChildren();
+    const table = make("table", "", this.numberTable);
     const top = make("tr", "", table);
     make("th", "", top, "");
     for (let head = 0; head < heads; head++) make("th", "", top, `head ${head + 1}`);
@@ -183,10 +197,17 @@ class AttentionPanel extends LivePanel {
         cell.classList.toggle("picked", layer === this.header.view.layer && head === this.header.view.head);
       }
     }
-    make("p", "note quiet", this.numbers, `0 is one key; ln ${this.header.columns.length} = ${Math.log(Math.max(1, this.header.columns.length)).toFixed(3)} is all keys alike.`);
+    make("p", "note quiet", this.numberTable, `0 is one key; ln ${this.header.columns.length} = ${Math.log(Math.max(1, this.header.columns.length)).toFixed(3)} is all keys alike.`);
     const names = Array.from({ length: layers * heads }, (_, i) => `${Math.floor(i / heads) + 1}.${(i % heads) + 1}`);
     const alike = { name: "Which heads are alike", weights: this.array("alike"), rows: names, columns: names, shown: names.length, current: -1, bare: true, untrained: !this.header.trained };
     this.alike.draw(alike, v, `${alike.name}: ${names.length} by ${names.length}, named layer.head.`);
+  }
+
+  sumLines() {
+    const { shape: [layers, heads], values } = this.array("entropy"), maximum = this.array("maximum").values;
+    const lines = [["layer", "head", "mean entropy (nats)", "mean largest weight"]];
+    for (let i = 0; i < layers * heads; i++) lines.push([Math.floor(i / heads) + 1, (i % heads) + 1, values[i], maximum[i]]);
+    return lines;
   }
 
   toStage(stage) {
@@ -225,6 +246,20 @@ class AttentionPanel extends LivePanel {
     put(this.cells.zName, "z", 7);
     const colours = inks(this.root), most = this.largest(), widths = strips.map(([box]) => box.clientWidth);
     strips.forEach(([box, numbers, name, stage], i) => drawStrip(box.firstChild, this.stage >= stage ? numbers : [], widths[i], most, colours, name));
+  }
+
+  // What the slow motion computes for its query, all stages: a line per key.
+  slowLines() {
+    const { view, rows, columns, causal } = this.header, width = view.d_k_shown, { query } = view;
+    const parts = (name) => Array.from({ length: width }, (_, i) => `${name}_${i + 1}`);
+    const of = (name, i) => Array.from(this.array(name).values.subarray(i * width, (i + 1) * width));
+    const at = (name, i) => this.array(name).values[query * columns.length + i];
+    const weights = this.large.grid.weights.values;
+    return [
+      ["query", "key", "column", "q·k", "score", "masked", "weight", ...parts("q"), ...parts("k"), ...parts("v"), ...parts("z")],
+      ...columns.map((key, i) => [rows[query], key, i + 1, at("dots", i), at("scores", i), causal && i > query ? "masked" : "",
+        weights[query * columns.length + i], ...of("q", query), ...of("k", i), ...of("v", i), ...of("z", query)]),
+    ];
   }
 
   // The table's cells, made anew only when the number of keys changes.

@@ -117,7 +117,7 @@ function layOut(pen, grid, width, mostCell, font) {
   const rows = grid.rows.length, columns = grid.columns.length, gap = heads > 4 ? 6 : 10;
   pen.font = `12px ${font}`;
   const widest = Math.max(0, ...grid.rows.map((label) => pen.measureText(label).width));
-  const roomy = width > 230;
+  const roomy = width > 170;
   const left = (grid.bare ? 3 : 16) + (roomy ? Math.min(64, widest) + 6 : 0);
   const tile = (width - left - gap * (heads - 1) - 2) / heads; // 2: the last frame
   const exact = Math.min(mostCell, tile / Math.max(1, columns));

@@ -1,18 +1,31 @@
 // Every figure leaves the page from itself: as PNG as it is seen, as SVG, or its numbers as CSV.
 
 function saveMenu(box, name, canvas, grid) {
+  const kinds = { PNG: savePng, SVG: saveSvg, CSV: saveCsv };
+  menuOf(box, name, Object.fromEntries(Object.entries(kinds).map(([kind, write]) => [kind, () => write(name, canvas(), grid())])));
+}
+
+// A table's numbers as CSV: lines() gives rows of cells, the first one naming them.
+function saveTableMenu(box, name, lines) {
+  const write = () => saveAs(name, "csv", new Blob([lines().map((cells) => cells.map(quoted).join() + "\n").join("")], { type: "text/csv" }));
+  menuOf(box, name, { CSV: write });
+}
+
+const quoted = (cell) => (typeof cell === "number" ? cell : `"${String(cell).replaceAll('"', '""')}"`);
+
+function menuOf(box, name, kinds) {
   const menu = document.createElement("details");
   menu.className = "save";
   const summary = document.createElement("summary");
   summary.textContent = "save";
   summary.setAttribute("aria-label", `Save ${name}`);
   menu.append(summary);
-  for (const [kind, write] of Object.entries({ PNG: savePng, SVG: saveSvg, CSV: saveCsv })) {
+  for (const [kind, write] of Object.entries(kinds)) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = kind;
     button.addEventListener("click", () => {
-      write(name, canvas(), grid());
+      write();
       menu.open = false;
     });
     menu.append(button);
@@ -39,7 +52,6 @@ function savePng(name, canvas) {
 }
 
 function saveCsv(name, canvas, grid) {
-  const quoted = (text) => `"${String(text).replaceAll('"', '""')}"`;
   const lines = ["layer,head,row,row_label,column,column_label,weight"];
   eachCell(grid, (layer, head, row, column, weight) => {
     lines.push([layer + 1, head + 1, row + 1, quoted(grid.rows[row]), column + 1, quoted(grid.columns[column]), weight].join());

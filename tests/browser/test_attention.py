@@ -223,6 +223,55 @@ def test_figures_are_saved_from_themselves(page: Page, kind: str, tmp_path: Path
     assert (rows[0]["row_label"], rows[0]["column_label"]) == ("6", "3")
 
 
+def saved_lines(page: Page, name: str, tmp_path: Path) -> list[dict[str, str]]:
+    page.get_by_label(f"Save {name}").click()
+    with page.expect_download() as download:
+        page.locator(".save[open]").get_by_role("button", name="CSV", exact=True).click()
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def test_the_slow_motion_is_saved_with_all_its_numbers(page: Page, tmp_path: Path) -> None:
+    open_page(page, "/attention?query=2&head=2")
+    lines = saved_lines(page, "Slow motion", tmp_path)
+    trace, _, _ = teacher_forced(shipped("reverse-d64-h4").model, ReversalTask(), EXAMPLE)
+    record = records(trace, "cross")[1]
+    assert [(line["query"], line["key"]) for line in lines] == [("5", str(symbol)) for symbol in EXAMPLE]
+    for name, expected in [("score", record.scores), ("weight", record.weights)]:
+        read = torch.tensor([float(line[name]) for line in lines])
+        torch.testing.assert_close(read, expected[0, 1, 1], atol=1e-5, rtol=1e-6)
+    read = torch.tensor([[float(line[f"v_{i}"]) for i in range(1, 17)] for line in lines])
+    torch.testing.assert_close(read, record.v[0, 1], atol=1e-5, rtol=1e-6)
+
+
+def test_the_numbers_of_each_head_are_saved(page: Page, tmp_path: Path) -> None:
+    open_page(page, "/attention")
+    lines = saved_lines(page, "Rows of each head", tmp_path)
+    weights = computed(64, 4, 16, "cross")
+    assert [(line["layer"], line["head"]) for line in lines] == [(str(i), str(h)) for i in (1, 2) for h in (1, 2, 3, 4)]
+    largest = torch.tensor([float(line["mean largest weight"]) for line in lines]).view(2, 4)
+    torch.testing.assert_close(largest, weights.amax(-1).mean(-1), atol=1e-6, rtol=0)
+
+
+def test_the_layer_is_dragged_too(page: Page) -> None:
+    open_page(page, "/attention")
+    drag(page, "layer", 0.0)
+    expect_value(page, "1")
+    torch.testing.assert_close(shown(page, ".one canvas")[0], computed(64, 4, 16, "cross")[0, :1], atol=1e-6, rtol=0)
+    page.wait_for_url("**layer=1**")
+
+
+def test_a_what_if_stands_beside_the_true_picture(page: Page) -> None:
+    open_page(page, "/attention?kind=decoder")
+    page.get_by_role("checkbox", name="no mask").check()
+    changed = page.locator("figure.changed canvas")
+    expect(changed).to_be_visible()
+    true, what_if = page.locator(".one figure:not(.changed) canvas").bounding_box(), changed.bounding_box()
+    assert abs(true["y"] - what_if["y"]) < 12
+    assert what_if["x"] > true["x"] + true["width"]
+
+
 @pytest.mark.parametrize(
     "page", [{"viewport": {"width": 400, "height": 850}, "device_scale_factor": 2}], indirect=True, ids=["narrow"]
 )

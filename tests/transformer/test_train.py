@@ -134,7 +134,7 @@ def test_it_equals_a_plain_loop_of_torchs_parts():
     steps = list(train(model, TASK, settings))
 
     plain = fresh().train()
-    optimizer = torch.optim.Adam(plain.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-4)
+    optimizer = torch.optim.Adam(plain.parameters(), lr=1.0, betas=settings.betas, eps=1e-4)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda i: settings.learning_rate(i + 1, 16))
     for step in steps:
         batch = TASK.batch(7, plain.generator)

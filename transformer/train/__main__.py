@@ -28,6 +28,7 @@ QUICK_CONFIG = TransformerConfig(
     n_decoder_layers=1,
     dropout=0.0,
     norm="pre",
+    init="default",
     max_len=64,
 )
 DOCUMENT_SETTINGS = TrainSettings(

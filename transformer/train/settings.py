@@ -14,12 +14,12 @@ class TrainSettings:
     causal    train with the causal mask; False lets the decoder see the tokens that it is to predict.
     """
 
-    steps: int = 600
+    steps: int = 450
     batch_size: int = 32
     lr: float = 7e-3
     schedule: Literal["linear", "inverse_sqrt"] = "linear"
     warmup: int = 50
-    betas: tuple[float, float] = (0.9, 0.98)
+    betas: tuple[float, float] = (0.8, 0.95)
     eps: float = 1e-9
     clip: float = 1.0
     causal: bool = True
