@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from app.answers import asked_about
 from app.attention_run import arrays, records, teacher_forced
 from app.attention_state import FIELDS, View, checked, from_link, snapped, within
 from app.attention_words import shape_of_weights, stages, status
@@ -27,7 +28,6 @@ def show(task: Task, src: list[int]) -> None:
         if changed:
             st.info(literal(" ".join(changed)))
     _panel(task, src)
-    _write_link(st.session_state[VIEW])
     with st.expander("Why this formula?"):
         st.latex(
             r"\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V \qquad (1.1)"
@@ -41,16 +41,16 @@ def show(task: Task, src: list[int]) -> None:
 
 @st.fragment
 def _panel(task: Task, src: list[int]) -> None:
-    """Runs again, alone, for each answer to a drag."""
-    wish = (st.session_state.get(KEY) or {}).get("wish") or {}
-    view = checked(wish) if wish else st.session_state[VIEW]
-    data, st.session_state[VIEW] = panel_data(task, src, view, wish)
-    attention_panel(key=KEY, data=data, on_wish_change=lambda: None, on_commit_change=_commit)
+    """Runs again, alone, when a control is let go; while it is dragged, app.answers answers."""
+    wish = (st.session_state.get(KEY) or {}).get("commit") or asdict(st.session_state[VIEW])
+    data, st.session_state[VIEW] = panel_data(task, src, wish)
+    attention_panel(key=KEY, data=data, on_commit_change=lambda: None)
+    _write_link(st.session_state[VIEW])
 
 
-def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) -> tuple[bytes, View]:
-    """The block that the panel draws, and the view as it is shown: snapped and within what there is."""
-    view, said = snapped(view, wish.get("moved"))
+def panel_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> tuple[bytes, View]:
+    """The block that the panel draws, and the view as it is shown: checked, snapped and within what there is."""
+    view, said = snapped(checked(wish), wish.get("moved"))
     sizes = (task.name, view.d_model, view.heads, view.head_width)
     checkpoint = trained(*sizes)
     model = checkpoint.model if checkpoint else untrained(*sizes)
@@ -64,6 +64,7 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
     row = shown["weights"][view.layer, view.head, view.query] if rows else np.zeros(0, dtype=np.float32)
     header = {
         "view": {**asdict(view), "d_k_shown": view.head_width},
+        "ask": asked_about("attention", task.name, src),
         "count": wish.get("count", 0),
         "rows": rows,
         "columns": columns,
@@ -77,11 +78,6 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
         },
     }
     return pack(header, shown), view
-
-
-def _commit() -> None:
-    """Called when a control is let go: the link now holds what is shown."""
-    _write_link(st.session_state[VIEW])
 
 
 def _write_link(view: View) -> None:

@@ -1,4 +1,7 @@
-"""Streamlit's entry point: the frame around every page. Start it with ``python3 -m app``."""
+"""Streamlit's entry point, read twice: by the server for its routes, and as a script around every page.
+
+Start it with ``python3 -m app``.
+"""
 
 import sys
 from pathlib import Path
@@ -9,15 +12,20 @@ if str(ROOT) not in sys.path:  # streamlit puts only app/ there
 
 import streamlit as st  # noqa: E402
 
-st.set_page_config(
-    page_title="Transformer Workbench", page_icon=str(ROOT / "assets" / "images" / "icon.png"), layout="wide"
-)
-st.html(ROOT / "app" / "style.css")
-page = st.navigation(
-    [
-        st.Page(ROOT / "pages" / "decode.py", title="Decode", default=True),
-        st.Page(ROOT / "pages" / "attention.py", title="Attention"),
-    ],
-    position="top",
-)
-page.run()
+if __name__ == "__main__":
+    st.set_page_config(
+        page_title="Transformer Workbench", page_icon=str(ROOT / "assets" / "images" / "icon.png"), layout="wide"
+    )
+    st.html(ROOT / "app" / "style.css")
+    page = st.navigation(
+        [
+            st.Page(ROOT / "pages" / "decode.py", title="Decode", default=True),
+            st.Page(ROOT / "pages" / "attention.py", title="Attention"),
+        ],
+        position="top",
+    )
+    page.run()
+else:
+    from app.answers import routes
+
+    server = st.App(__file__, routes=routes())

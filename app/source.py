@@ -43,7 +43,7 @@ def source_rows() -> tuple[Task, list[int]]:
         for label, example in task.examples.items():
             st.button(label, on_click=_take, args=(key, example), key=f"example-{name}-{label}")
     try:
-        ids = _readable(task, text)
+        ids = within_reach(task, task.tokenizer.encode(text))
     except ValueError as error:
         text = st.session_state.get(last_good, first)
         ids = task.tokenizer.encode(text)
@@ -55,8 +55,8 @@ def source_rows() -> tuple[Task, list[int]]:
     return task, ids
 
 
-def _readable(task: Task, text: str) -> list[int]:
-    ids = task.tokenizer.encode(text)
+def within_reach(task: Task, ids: list[int]) -> list[int]:
+    """The ids, if the pages can show so many; else ValueError with both numbers."""
     most = STRETCH * task.max_source
     if len(ids) > most:
         raise ValueError(f"{len(ids)} tokens are too many: up to {most} can be shown.")

@@ -129,8 +129,8 @@ def _steps(
         token = token.where(going, pad_id)
         log_probs = logits.log_softmax(dim=-1)
         total = total + log_probs.gather(1, token.unsqueeze(1)).squeeze(1).where(going, 0.0)
-        for b in range(B):
-            if stopped[b] is None and int(token[b]) == eos_id:
+        for b, taken in enumerate(token.tolist()):
+            if stopped[b] is None and taken == eos_id:
                 stopped[b] = "eos"
             elif stopped[b] is None and index == max_new_tokens - 1:
                 stopped[b] = "limit"

@@ -110,8 +110,7 @@ class AttentionPanel extends LivePanel {
     super.choose({ ...change, moved: change.d_k === null ? "d_model" : this.view.moved });
   }
 
-  show(bytes) {
-    const settled = this.take(bytes);
+  show(settled) {
     if (settled) this.setControls();
     // What the eye is on is drawn at once; the rest a few times a second while a slider moves, and when it rests.
     this.drawOverview();

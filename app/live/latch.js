@@ -26,8 +26,7 @@ class Latch {
     clearTimeout(this.waiting);
     this.waiting = null;
     if (this.next === null) return true;
-    // Not at once: an answer arrives inside a render of Streamlit's, which would hold the question back until its end.
-    setTimeout(() => this.waiting === null && this.next !== null && this.flush());
+    this.flush();
     return false;
   }
 }

@@ -1,12 +1,19 @@
 // A panel whose picture Python computes: what is chosen is kept in this.view and asked for through the latch.
+// A subclass has show(settled), which draws this.header and this.array, and shows this.view in the controls if settled.
 class LivePanel {
   constructor(root, send) {
     this.root = root;
     this.send = send;
-    this.latch = new Latch((wish) => this.send("wish", wish));
+    this.latch = new Latch((wish) => this.ask(wish));
   }
 
-  // What is dragged goes through the latch; what is clicked, or let go, is kept in the link too.
+  async ask(wish) {
+    const { at, task, source } = this.header.ask;
+    const answer = await fetch(`${at}?q=${encodeURIComponent(JSON.stringify({ task, source, wish }))}`);
+    if (answer.ok) this.take(new Uint8Array(await answer.arrayBuffer()));
+  }
+
+  // What is dragged goes through the latch; what is clicked, or let go, is also sent to the page, which keeps it in the link.
   wish(change) {
     this.view = { ...this.view, ...change };
     this.latch.ask(this.view);
@@ -22,19 +29,26 @@ class LivePanel {
     if (this.latch.waiting === null) this.latch.ask(this.view);
   }
 
-  // Takes an answer in; true when nothing newer has been asked for, so that controls may show its view.
+  // A block from a run of the page. What was answered since then stands, unless the page is about another source now.
+  given(bytes) {
+    const { header } = readBlock(bytes);
+    const before = this.header && JSON.stringify(this.header.ask);
+    if (before === JSON.stringify(header.ask) && header.count !== this.latch.count) return this.show(false);
+    this.take(bytes);
+  }
+
+  // When nothing newer has been asked for, the answer's view is the panel's own.
   take(bytes) {
     const { header, array } = readBlock(bytes);
     const settled = this.header === undefined || this.latch.answered(header.count);
     this.header = header;
     this.array = array;
-    if (!settled) return false;
-    this.view = { ...header.view };
-    if (this.wantsCommit) {
+    if (settled) this.view = { ...header.view };
+    this.show(settled);
+    if (settled && this.wantsCommit) {
       this.wantsCommit = false;
-      this.send("commit", { ...this.view });
+      this.send("commit", { ...this.view, count: this.latch.count });
     }
-    return true;
   }
 }
 
@@ -47,7 +61,7 @@ function mounted(className, Panel) {
       root.panel = new Panel(root, setStateValue);
     }
     root.panel.send = setStateValue;
-    root.panel.show(data);
+    root.panel.given(data);
     return () => root.panel.destroy();
   };
 }

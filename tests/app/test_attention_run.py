@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from app.attention_run import WhatIf, arrays, records, teacher_forced
-from app.attention_state import View
 from app.attention_view import panel_data
 from app.models import shipped, trained, untrained
 from transformer import ReversalTask, causal_mask
@@ -77,7 +76,7 @@ def test_nothing_to_attend_to_has_a_picture(model: torch.nn.Module) -> None:
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("src", [[], [7], SRC])
 def test_every_length_of_every_kind_fills_a_block(kind: str, src: list[int]) -> None:
-    block, view = panel_data(ReversalTask(), src, View(kind=kind, query=99, head=9), {"count": 7})
+    block, view = panel_data(ReversalTask(), src, {"kind": kind, "query": 99, "head": 9, "count": 7})
     (length,) = struct.unpack_from("<I", block)
     header = json.loads(block[4 : 4 + length])
     numbers = np.frombuffer(block[4 + length :], "<f4")

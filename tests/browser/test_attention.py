@@ -76,6 +76,17 @@ def test_dragging_ends_on_the_last_value_with_its_own_weights(
     expect(page.locator(".status")).to_contain_text("Trained: " if is_trained else "Untrained: ")
 
 
+def test_the_page_runs_only_when_the_slider_is_let_go(page: Page) -> None:
+    said: list[str] = []
+    page.on("websocket", lambda socket: socket.on("framesent", lambda _: said.append("run")))
+    page.on("request", lambda request: said.append("question") if "/live/attention" in request.url else None)
+    open_page(page, "/attention")
+    said.clear()
+    drag(page, "heads", 1.0)
+    page.wait_for_url("**heads=8**")
+    assert said.index("run") == said.count("question") >= 1
+
+
 def test_nothing_is_torn_down_while_dragging(page: Page) -> None:
     open_page(page, "/attention")
     page.locator(".all canvas").evaluate("c => { c.marked = true; }")
