@@ -12,7 +12,7 @@ from tokenizers import Tokenizer as Subwords
 
 from .tokenizer import SPECIAL_TOKENS, Tokenizer
 
-BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+_BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 INSIDE = "·"  # in labels, before a piece that no space stands before
 
 # What merges never cross. An English contraction is one piece ("don't"), a French word before its apostrophe
@@ -53,9 +53,11 @@ class SubwordTokenizer(Tokenizer):
     max_tokens: int
 
     def __post_init__(self) -> None:
-        names = [self._subwords.id_to_token(i) for i in range(len(SPECIAL_TOKENS))]
-        if names != list(SPECIAL_TOKENS):
-            raise ValueError(f"a subword vocabulary starts with {', '.join(SPECIAL_TOKENS)}; this one with {names}")
+        first = [*SPECIAL_TOKENS, *_BYTES]
+        if [self._subwords.id_to_token(i) for i in range(len(first))] != first:
+            raise ValueError(
+                f"a subword vocabulary starts with {', '.join(SPECIAL_TOKENS)} and 256 bytes; this does not"
+            )
 
     @cached_property
     def _subwords(self) -> Subwords:
@@ -67,8 +69,9 @@ class SubwordTokenizer(Tokenizer):
     @cached_property
     def symbols(self) -> tuple[str, ...]:
         """The label of every subword: without its space, or marked by “·” where none stands before it."""
-        pieces = (self._subwords.id_to_token(i) for i in range(len(SPECIAL_TOKENS), self._subwords.get_vocab_size()))
-        return tuple(_label(piece) for piece in pieces)
+        n_specials, n_bytes = len(SPECIAL_TOKENS), len(_BYTES)
+        ids = range(n_specials + n_bytes, self._subwords.get_vocab_size())
+        return (*_BYTES, *(_label(self._subwords.id_to_token(i)) for i in ids))
 
     def split(self, text: str) -> list[str]:
         return self.labels(self.encode(text))
@@ -82,12 +85,9 @@ class SubwordTokenizer(Tokenizer):
         return ids
 
     def decode(self, ids: Iterable[int]) -> str:
-        names = self.vocabulary()
-        ids = list(ids)
-        if wrong := [i for i in ids if not 0 <= i < len(names)]:
-            raise ValueError(f"token id {wrong[0]} is outside the vocabulary of {len(names)}")
-        # The library's decode would leave out its own special tokens; to it these three are ordinary pieces.
         kept = [i for i in ids if i not in (self.pad_id, self.bos_id, self.eos_id)]
+        if wrong := [i for i in kept if not 0 <= i < self.vocab_size]:
+            raise ValueError(f"token id {wrong[0]} is outside the vocabulary of {self.vocab_size}")
         return self._subwords.decode(kept).removeprefix(" ")
 
 
@@ -97,7 +97,7 @@ def train_subwords(texts: Iterable[str], vocab_size: int) -> str:
     Fewer than vocab_size ids come out when the texts hold no more merges. Characters beyond the 128 most frequent
     are left to their bytes. Raises ValueError when vocab_size leaves no room for merges.
     """
-    least = len(SPECIAL_TOKENS) + len(BYTES) + _CHARACTERS
+    least = len(SPECIAL_TOKENS) + len(_BYTES) + _CHARACTERS
     if vocab_size <= least:
         raise ValueError(f"a vocabulary of {vocab_size} subwords is too small; it must have more than {least}")
     subwords = Subwords(models.BPE(byte_fallback=True))
@@ -105,7 +105,7 @@ def train_subwords(texts: Iterable[str], vocab_size: int) -> str:
     subwords.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
-        special_tokens=[*SPECIAL_TOKENS, *BYTES],
+        special_tokens=[*SPECIAL_TOKENS, *_BYTES],
         limit_alphabet=_CHARACTERS,
         show_progress=False,
     )
@@ -117,6 +117,4 @@ def train_subwords(texts: Iterable[str], vocab_size: int) -> str:
 
 
 def _label(piece: str) -> str:
-    if piece in BYTES:
-        return piece
     return piece[1:] if piece.startswith(" ") and len(piece) > 1 else INSIDE + piece

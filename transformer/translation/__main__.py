@@ -4,10 +4,11 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -27,6 +28,8 @@ from .snapshot import Run, cooled_down, load_snapshot, save_finished, save_snaps
 MAX_LEN = 128  # positions of the model: far beyond training, so that a person can see what happens there
 LONGEST = 64  # tokens; a longer pair is left out of training
 WATCHED = 400  # validation sentences that are translated for each line of the log
+SIZES = {"d_model": 192, "heads": 4, "layers": 3, "vocab_size": 8_000, "dropout": 0.1}
+_SETTINGS = [field.name for field in fields(TranslationSettings)]
 Sides = dict[Side, list[Sentence]]
 
 
@@ -72,7 +75,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     checkpoint = load_checkpoint(args.checkpoint)
     if not isinstance(checkpoint.task, TranslationTask):
         raise ValueError(f"{args.checkpoint} was trained on the task {checkpoint.task.name!r}, not on translation")
-    sides = split(read_sentences(args.pairs), checkpoint.training["settings"]["max_words"])
+    sides = _sides(args.pairs, checkpoint.training["settings"]["max_words"])
     _measure(checkpoint.model, checkpoint.task, sides)
     shown = sides["test"][: args.show]
     texts = [sentence.english for sentence in shown]
@@ -83,10 +86,11 @@ def _evaluate(args: argparse.Namespace) -> int:
 
 
 def _fresh(args: argparse.Namespace) -> tuple[Run, Sides, list[Ids]]:
-    settings = TranslationSettings(**_given(args, TranslationSettings))
-    sides = split(read_sentences(args.pairs), settings.max_words)
+    settings = TranslationSettings(**_given(args, _SETTINGS))
+    sizes = SIZES | _given(args, SIZES)
+    sides = _sides(args.pairs, settings.max_words)
     texts = (text for sentence in sides["train"] for text in (sentence.english, *sentence.french))
-    subwords = train_subwords(texts, args.vocab_size)
+    subwords = train_subwords(texts, sizes["vocab_size"])
     tokenizer = SubwordTokenizer(subwords, MAX_LEN)
     pairs = encode_pairs(sides["train"], tokenizer, LONGEST)
     task = TranslationTask(
@@ -98,28 +102,42 @@ def _fresh(args: argparse.Namespace) -> tuple[Run, Sides, list[Ids]]:
     config = TransformerConfig(
         src_vocab_size=tokenizer.vocab_size,
         tgt_vocab_size=tokenizer.vocab_size,
-        d_model=args.d_model,
-        n_heads=args.heads,
-        d_ff=4 * args.d_model,
-        n_encoder_layers=args.layers,
-        n_decoder_layers=args.layers,
+        d_model=sizes["d_model"],
+        n_heads=sizes["heads"],
+        d_ff=4 * sizes["d_model"],
+        n_encoder_layers=sizes["layers"],
+        n_decoder_layers=sizes["layers"],
         max_len=MAX_LEN,
-        dropout=args.dropout,
+        dropout=sizes["dropout"],
         norm="pre",
         tie_embeddings=True,
     )
-    return Run.new(config, task, settings, digest(pairs), args.attribution), sides, pairs
+    return Run.new(config, task, settings, digest(pairs), args.attribution or ""), sides, pairs
 
 
 def _resumed(args: argparse.Namespace) -> tuple[Run, Sides, list[Ids]]:
+    chosen = [name for name in _given(args, (*_SETTINGS, *SIZES, "attribution")) if name != "cooldown"]
+    if chosen:
+        raise ValueError(f"--{chosen[0].replace('_', '-')} is that of {args.resume}; with --resume leave it out")
     run = load_snapshot(args.resume)
     if args.cooldown is not None:
         run = cooled_down(run, args.cooldown)
-    sides = split(read_sentences(args.pairs), run.settings.max_words)
+    sides = _sides(args.pairs, run.settings.max_words)
     pairs = encode_pairs(sides["train"], run.task.tokenizer, LONGEST)
     if digest(pairs) != run.pairs:
         raise ValueError(f"{args.pairs} does not hold the pairs that {args.resume} was trained on")
     return run, sides, pairs
+
+
+def _sides(path: Path, max_words: int) -> Sides:
+    sides = split(read_sentences(path), max_words)
+    for side in ("validation", "test"):
+        if not short(sides[side]):
+            raise ValueError(
+                f"{path} is too small: of its sentences of 3 to 8 words none falls to the {side} side, "
+                "and only about one in a hundred does"
+            )
+    return sides
 
 
 def _log(run: Run, learning_rate: float, validation: Sequence[Sentence]) -> None:
@@ -155,7 +173,7 @@ def _measure(model: Transformer, task: TranslationTask, sides: Sides) -> dict[st
         "all": sides["test"],
         "all_without_twin": alone,
     }
-    scores = {name: score([found[sentence] for sentence in group], group) for name, group in groups.items()}
+    scores = {name: score([found[sentence] for sentence in group], group) for name, group in groups.items() if group}
     for name, values in scores.items():
         print(f"{name:<18}  {_words(values)}")
     return {name: asdict(values) for name, values in scores.items()}
@@ -184,9 +202,9 @@ def _asked_to_stop() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _given(args: argparse.Namespace, kind: type) -> dict[str, object]:
-    """The options that were given and are fields of this dataclass."""
-    return {f.name: getattr(args, f.name) for f in fields(kind) if getattr(args, f.name, None) is not None}
+def _given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """Those of these options that were given."""
+    return {name: value for name in names if (value := getattr(args, name, None)) is not None}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -205,20 +223,20 @@ def _parser() -> argparse.ArgumentParser:
         "steps": "all steps, cooldown included",
         "cooldown": "last steps, over which the rate falls to 0; with --resume: from there on, and then the end",
         "warmup": "first steps, over which the rate rises",
-        "max-words": "longer English sentences are left out",
-        "batch-tokens": "most tokens of a batch on either side, padding included",
+        "lr": "learning rate",
+        "max_words": "longer English sentences are left out",
+        "batch_tokens": "most tokens of a batch on either side, padding included",
+        "label_smoothing": "share of the target that goes to all words alike",
         "every": "steps between snapshots and lines of the log",
         "seed": "of weights, order and dropout",
     }.items():
-        default = getattr(defaults, name.replace("-", "_"))
-        train.add_argument(f"--{name}", type=int, metavar="N", help=f"{said} (default {default:,})")
-    train.add_argument("--lr", type=float, help=f"learning rate (default {defaults.lr})")
-    train.add_argument("--label-smoothing", type=float, help=f"default {defaults.label_smoothing}")
+        default = getattr(defaults, name)
+        said = f"{said} (default {default:,})"
+        train.add_argument(f"--{name.replace('_', '-')}", type=type(default), metavar="N", help=said)
     train.add_argument("--bfloat16", action="store_true", default=None, help="matrix products in 16 bits: faster")
-    for name, default in {"d-model": 192, "heads": 4, "layers": 3, "vocab-size": 8_000}.items():
-        train.add_argument(f"--{name}", type=int, metavar="N", default=default, help=f"default {default:,}")
-    train.add_argument("--dropout", type=float, default=0.1, help="default 0.1")
-    train.add_argument("--attribution", default="", help="whose sentences these are; kept in the model's header")
+    for name, default in SIZES.items():
+        train.add_argument(f"--{name.replace('_', '-')}", type=type(default), metavar="N", help=f"default {default:,}")
+    train.add_argument("--attribution", help="whose sentences these are; kept in the model's header")
     train.add_argument("--stop-at", type=int, metavar="STEP", help="stop after this step, to be resumed later")
     evaluate = commands.add_parser("evaluate", help="measure a model on the test sentences of a file")
     evaluate.set_defaults(command=_evaluate)

@@ -1,7 +1,9 @@
 """Batches of about the same number of tokens, of sentences of about the same length."""
 
 import hashlib
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -15,6 +17,7 @@ Ids = tuple[list[int], list[int]]  # source and target of one pair, without BOS 
 
 def encode_pairs(sentences: Iterable[Sentence], tokenizer: SubwordTokenizer, longest: int) -> list[Ids]:
     """One pair of ids for each translation; those with a side of more than ``longest`` tokens are left out."""
+    tokenizer = replace(tokenizer, max_tokens=sys.maxsize)  # too long here is no error
     pairs = (
         (source, tokenizer.encode(french))
         for sentence in sentences

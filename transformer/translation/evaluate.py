@@ -39,9 +39,9 @@ def translate(
 ) -> list[str]:
     """Greedy translations in the order of texts; each ends at EOS or after max_new_tokens.
 
-    An empty text stays empty.
+    The translation of an empty text is empty, and so is that of one too long for the model.
     """
-    sources = [tokenizer.encode(text) for text in texts]
+    sources = [_encoded(tokenizer, text) for text in texts]
     # Of about the same length in a batch, so that little is padding.
     order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: len(sources[i]))
     found = [""] * len(texts)
@@ -53,6 +53,13 @@ def translate(
         for i, ids in zip(rows, written.tolist(), strict=True):
             found[i] = tokenizer.decode(ids)
     return found
+
+
+def _encoded(tokenizer: SubwordTokenizer, text: str) -> list[int]:
+    try:
+        return tokenizer.encode(text)
+    except ValueError:
+        return []
 
 
 def score(translations: Sequence[str], sentences: Sequence[Sentence]) -> Scores:

@@ -38,6 +38,8 @@ class TranslationSettings(AdamSettings):
         self._need_at_least_1("max_words", "batch_tokens", "every")
         if not 0 <= self.cooldown <= self.steps:
             raise ValueError(f"cooldown is {self.cooldown}; it must lie between 0 and steps = {self.steps}")
+        if not 0 <= self.seed < 2**31:
+            raise ValueError(f"seed is {self.seed}; it must be at least 0 and less than 2^31")
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(f"label_smoothing is {self.label_smoothing}; it must be at least 0 and less than 1")
 
