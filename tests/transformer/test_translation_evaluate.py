@@ -6,7 +6,7 @@ from tests.transformer.small import seeded
 from tests.transformer.test_checkpoint import rewrite, set_in
 from tests.transformer.translations import task
 from transformer import EOS, Transformer, TransformerConfig, greedy_decode, load_checkpoint, save_checkpoint
-from transformer.translation.evaluate import score, short, translate
+from transformer.translation.evaluate import measure, score, short, translate
 from transformer.translation.pairs import Sentence
 
 TASK = task()
@@ -68,17 +68,31 @@ def test_a_translation_is_the_greedy_decode_of_its_sentence_alone():
     translator = model()
     alone = []
     for text in texts:
-        steps = greedy_decode(translator, torch.tensor([TASK.tokenizer.encode(text)]), 9)
+        steps = greedy_decode(translator, torch.tensor([TASK.tokenizer.encode(text)]), TASK.max_target + 1)
         alone.append(TASK.tokenizer.decode(int(step.token) for step in steps if step.token != EOS))
     for batch_size in (1, 3, 128):
-        assert translate(translator, TASK.tokenizer, texts, 9, batch_size) == alone
+        assert translate(translator, TASK, texts, batch_size) == alone
     assert len(set(alone)) > 1
 
 
 def test_an_empty_text_and_one_too_long_stay_empty():
-    found = translate(model(), TASK.tokenizer, ["", "the tea", "cat " * 65, " "], 5)
+    found = translate(model(), TASK, ["", "the tea", "cat " * 65, " "])
     assert [bool(text) for text in found] == [False, True, False, False]
-    assert translate(model(), TASK.tokenizer, [], 5) == []
+    assert translate(model(), TASK, []) == []
+
+
+def test_groups_are_measured_apart():
+    test = [*SENTENCES, Sentence("Go.", ("Va !",))]
+    training = [Sentence("The cat sees the key.", ("Le chat voit la clé.",))]
+    translator = model()
+    found = measure(translator, TASK, {"train": training, "validation": [], "test": test})
+    of = {name: scores.exact_match_of for name, scores in found.items()}
+    assert of == {"short": 3, "short_without_twin": 2, "all": 4, "all_without_twin": 3}
+    translations = translate(translator, TASK, [sentence.english for sentence in test])
+    assert found["all"] == score(translations, test)
+    assert found["short_without_twin"] == score(translations[1:3], test[1:3])
+    only_twins = measure(translator, TASK, {"train": test, "validation": [], "test": test})
+    assert only_twins.keys() == {"short", "all"}
 
 
 # the task and its checkpoint
@@ -91,7 +105,7 @@ def test_a_translator_comes_back_with_its_tokenizer(tmp_path):
     assert (found.task, found.tokenizer) == (TASK, TASK.tokenizer)
     assert found.metrics == {"short": {"bleu": 55.5}}
     texts = ["The cat sees 😀.", "bread"]
-    assert translate(found.model, found.tokenizer, texts, 9) == translate(translator, TASK.tokenizer, texts, 9)
+    assert translate(found.model, found.task, texts) == translate(translator, TASK, texts)
 
 
 def test_a_damaged_tokenizer_is_refused(tmp_path):

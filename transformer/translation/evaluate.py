@@ -10,8 +10,9 @@ from ..decode import greedy_decode
 from ..masks import padding_mask
 from ..model import Transformer
 from ..subwords import SubwordTokenizer
+from ..tasks import TranslationTask
 from ..tasks.base import padded
-from .pairs import Sentence
+from .pairs import Sentence, Sides, without_near_twin
 
 SHORT = range(3, 9)  # English words of everyday sentences
 
@@ -34,13 +35,12 @@ class Scores:
     exact_match_of: int
 
 
-def translate(
-    model: Transformer, tokenizer: SubwordTokenizer, texts: Sequence[str], max_new_tokens: int, batch_size: int = 128
-) -> list[str]:
-    """Greedy translations in the order of texts; each ends at EOS or after max_new_tokens.
+def translate(model: Transformer, task: TranslationTask, texts: Sequence[str], batch_size: int = 128) -> list[str]:
+    """Greedy translations in the order of texts; each ends at EOS, or one token after the longest of training.
 
     The translation of an empty text is empty, and so is that of one too long for the model.
     """
+    tokenizer = task.tokenizer
     sources = [_encoded(tokenizer, text) for text in texts]
     # Of about the same length in a batch, so that little is padding.
     order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: len(sources[i]))
@@ -48,7 +48,7 @@ def translate(
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         src, lengths = padded([sources[i] for i in rows])
-        steps = greedy_decode(model, src, max_new_tokens, src_mask=padding_mask(lengths, src.shape[1]))
+        steps = greedy_decode(model, src, task.max_target + 1, src_mask=padding_mask(lengths, src.shape[1]))
         written = torch.stack([step.token for step in steps], dim=1)  # (B, T), PAD after EOS
         for i, ids in zip(rows, written.tolist(), strict=True):
             found[i] = tokenizer.decode(ids)
@@ -84,3 +84,16 @@ def score(translations: Sequence[str], sentences: Sequence[Sentence]) -> Scores:
 def short(sentences: Iterable[Sentence]) -> list[Sentence]:
     """Those of 3 to 8 English words."""
     return [sentence for sentence in sentences if sentence.n_words in SHORT]
+
+
+def measure(model: Transformer, task: TranslationTask, sides: Sides) -> dict[str, Scores]:
+    """Scores on the test sentences: the short ones and all, and of both those with no near twin in training.
+
+    Where one of these groups has no sentence it is left out.
+    """
+    test = sides["test"]
+    texts = [sentence.english for sentence in test]
+    found = dict(zip(texts, translate(model, task, texts), strict=True))
+    alone = without_near_twin(test, sides["train"])
+    groups = {"short": short(test), "short_without_twin": short(alone), "all": test, "all_without_twin": alone}
+    return {name: score([found[s.english] for s in group], group) for name, group in groups.items() if group}

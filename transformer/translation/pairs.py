@@ -13,6 +13,9 @@ from ..subwords import normalise
 Side = Literal["train", "validation", "test"]
 
 
+Sides = dict[Side, list["Sentence"]]
+
+
 @dataclass(frozen=True)
 class Sentence:
     """An English sentence and all its French translations, in the order of the file, each once."""
@@ -58,9 +61,9 @@ def side_of(english: str) -> Side:
     return {0: "test", 1: "validation"}.get(hash_of(english) % 100, "train")
 
 
-def split(sentences: Iterable[Sentence], max_words: int) -> dict[Side, list[Sentence]]:
+def split(sentences: Iterable[Sentence], max_words: int) -> Sides:
     """The sentences of at most so many English words, by side; validation and test in the order of their hash."""
-    sides: dict[Side, list[Sentence]] = {"train": [], "validation": [], "test": []}
+    sides: Sides = {"train": [], "validation": [], "test": []}
     for sentence in sentences:
         if sentence.n_words <= max_words:
             sides[side_of(sentence.english)].append(sentence)
