@@ -10,7 +10,20 @@ from .masks import causal_mask, padding_mask
 from .model import Transformer
 from .positional import angular_frequencies, rotate, rotation, sinusoidal_encoding
 from .presets import PRESET_NOTES, PRESETS
-from .tasks import TASKS, AdditionTask, Batch, CopyTask, DateTask, NumberTask, ReversalTask, SortTask, Task
+from .subwords import SubwordTokenizer
+from .tasks import (
+    TASKS,
+    AdditionTask,
+    Batch,
+    CopyTask,
+    DateTask,
+    GeneratedTask,
+    NumberTask,
+    ReversalTask,
+    SortTask,
+    Task,
+    TranslationTask,
+)
 from .tokenizer import BOS, EOS, PAD, SymbolTokenizer, Tokenizer
 from .trace import AttentionRecord, AttentionSite, ResidualSite, Trace
 from .train import TrainSettings, TrainState, TrainStep, exact_match, sequence_loss, train
@@ -30,12 +43,14 @@ __all__ = [
     "CopyTask",
     "DateTask",
     "DecodeStep",
+    "GeneratedTask",
     "KVCache",
     "MultiHeadAttention",
     "NumberTask",
     "ResidualSite",
     "ReversalTask",
     "SortTask",
+    "SubwordTokenizer",
     "SymbolTokenizer",
     "Task",
     "Tokenizer",
@@ -45,6 +60,7 @@ __all__ = [
     "TrainStep",
     "Transformer",
     "TransformerConfig",
+    "TranslationTask",
     "angular_frequencies",
     "attention",
     "attention_scores",

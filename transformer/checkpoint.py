@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -12,12 +12,15 @@ from torch import Tensor
 
 from .config import TransformerConfig
 from .model import Transformer
-from .tasks import TASKS, Task
+from .tasks import TASKS, Task, TranslationTask
 from .tokenizer import Tokenizer
-from .train import TrainSettings, TrainState
+from .train import AdamSettings, TrainSettings, TrainState
 
 FORMAT = "transformer-workbench 1"
+_KINDS: dict[str, type[Task]] = {**TASKS, TranslationTask.name: TranslationTask}
 _WEIGHT, _STATE = "model/", "training/"
+
+Settings = TypeVar("Settings", bound=AdamSettings)
 
 
 @dataclass(frozen=True)
@@ -76,15 +79,18 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     return Checkpoint(model, config, task, task.tokenizer, header["metrics"], header["training"])
 
 
-def load_training(path: str | Path) -> tuple[Checkpoint, TrainSettings, TrainState]:
-    """Read a stopped run, ready for ``train``. Raises ValueError when the file holds a finished model only."""
+def load_training(path: str | Path, kind: type[Settings] = TrainSettings) -> tuple[Checkpoint, Settings, TrainState]:
+    """Read a stopped run, ready to go on with settings of its kind (TrainSettings: by ``train``).
+
+    Raises ValueError when the file holds a finished model only, or a run of another kind.
+    """
     checkpoint = load_checkpoint(path)
     tensors, _ = _read(path)
     saved = {n.removeprefix(_STATE): t for n, t in tensors.items() if n.startswith(_STATE)}
     if not saved:
         raise ValueError(f"{path} holds a finished model; only a run that was stopped can be resumed")
     try:
-        settings = _build(TrainSettings, _tuples(checkpoint.training["settings"]), path)
+        settings = _build(kind, _tuples(checkpoint.training["settings"]), path)
         state = TrainState(checkpoint.model, settings)
         state.load(saved, checkpoint.training["steps_done"])
     except KeyError as error:
@@ -124,9 +130,9 @@ def _build(kind: type, values: dict[str, Any], path: str | Path) -> Any:
 
 def _task(values: dict[str, Any], path: str | Path) -> Task:
     name = values.pop("name", None)
-    if name not in TASKS:
-        raise ValueError(f"{path} was trained on the task {name!r}; known tasks are {', '.join(TASKS)}")
-    return _build(TASKS[name], values, path)
+    if name not in _KINDS:
+        raise ValueError(f"{path} was trained on the task {name!r}; known tasks are {', '.join(_KINDS)}")
+    return _build(_KINDS[name], values, path)
 
 
 def _fill(model: Transformer, tensors: dict[str, Tensor], path: str | Path) -> None:

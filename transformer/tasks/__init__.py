@@ -1,12 +1,14 @@
 """Tasks to learn: where batches come from and what the right answer is."""
 
 from .addition import AdditionTask
-from .base import Batch, EnumeratedTask, Task
+from .base import Batch, EnumeratedTask, GeneratedTask, Task
 from .dates import DateTask
 from .numbers import NumberTask
 from .symbols import CopyTask, ReversalTask, SortTask, SymbolTask
+from .translation import TranslationTask
 
-TASKS: dict[str, type[Task]] = {
+# Those that can be trained with no data from elsewhere; each can be made without arguments.
+TASKS: dict[str, type[GeneratedTask]] = {
     task.name: task for task in (ReversalTask, CopyTask, SortTask, DateTask, NumberTask, AdditionTask)
 }
 
@@ -17,9 +19,11 @@ __all__ = [
     "CopyTask",
     "DateTask",
     "EnumeratedTask",
+    "GeneratedTask",
     "NumberTask",
     "ReversalTask",
     "SortTask",
     "SymbolTask",
     "Task",
+    "TranslationTask",
 ]

@@ -45,7 +45,7 @@ class Batch:
 
 
 class Task(ABC):
-    """Something to learn from pairs of sources and targets over one vocabulary.
+    """What a model was trained for: sources and targets over one vocabulary.
 
     name     as on the command line and in file names.
     title    a word or two for a person.
@@ -82,14 +82,21 @@ class Task(ABC):
 
     @abstractmethod
     def target(self, src: Sequence[int]) -> list[int]:
-        """The right answer for one source, without BOS and EOS. Raises ValueError for no source of this task."""
+        """The right answer for one source, without BOS and EOS.
+
+        Raises ValueError for no source of this task, and where there is no single right answer.
+        """
+
+
+class GeneratedTask(Task):
+    """A task that makes its own pairs, as many as one likes, and knows the answer to each."""
 
     @abstractmethod
     def batch(self, batch_size: int, generator: torch.Generator, held_out: bool = False) -> Batch:
         """Random pairs. Where the pairs can be counted, a tenth is held out of training for measuring."""
 
 
-class EnumeratedTask(Task):
+class EnumeratedTask(GeneratedTask):
     """A task whose pairs can be counted: pair i is made from the number i."""
 
     @property

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from ..tokenizer import EOS, PAD, SymbolTokenizer
-from .base import Batch, Task
+from .base import Batch, GeneratedTask
 
 
 @dataclass(frozen=True)
-class SymbolTask(Task):
+class SymbolTask(GeneratedTask):
     """Random sequences of symbols, their lengths uniform from min_len to max_len.
 
     Symbols have ids 3, 4, ... and are written as these numbers. Raises ValueError for sizes that cannot be.

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from ..model import Transformer
 from ..presets import PRESETS
 from ..tasks import TASKS, SymbolTask, Task
 from .loop import TrainState, TrainStep, exact_match, train
+from .options import at_least
 from .settings import TrainSettings
 
 QUICK_CONFIG = TransformerConfig(
@@ -72,17 +73,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if finished else 1
 
 
-def _at_least(least: int) -> Callable[[str], int]:
-    """A whole number of the command line, refused below ``least``."""
-
-    def number(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
-        return int(text)
-
-    return number
-
-
 _OPTIONS = ("src_vocab_size", "tgt_vocab_size", "d_model", "n_heads", "d_head", "d_ff", "n_encoder_layers",
             "n_decoder_layers", "dropout", "max_len")  # fmt: skip
 
@@ -129,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--half", action="store_true", help="round the finished weights to 16 bits and save those")
     parser.add_argument(
         "--check",
-        type=_at_least(0),
+        type=at_least(0),
         metavar="N",
         default=4096,
         help="fresh sequences to decode at the end (default 4096)",
@@ -137,10 +127,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--resume", type=Path, metavar="FILE", help="go on with a run that was stopped; sizes and settings are its own"
     )
-    parser.add_argument(
-        "--stop-at", type=_at_least(1), metavar="STEP", help="stop after this step, to be resumed later"
-    )
-    parser.add_argument("--threads", type=_at_least(1), default=1, help="torch threads (default 1)")
+    parser.add_argument("--stop-at", type=at_least(1), metavar="STEP", help="stop after this step, to be resumed later")
+    parser.add_argument("--threads", type=at_least(1), default=1, help="torch threads (default 1)")
     return parser
 
 

@@ -9,9 +9,9 @@ from torch.nn import functional as F
 
 from ..decode import greedy_decode
 from ..model import Transformer
-from ..tasks import Task
+from ..tasks import GeneratedTask
 from ..tokenizer import PAD
-from .settings import TrainSettings
+from .settings import AdamSettings, TrainSettings
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TrainState:
     Raises ValueError for a model built without a generator.
     """
 
-    def __init__(self, model: Transformer, settings: TrainSettings) -> None:
+    def __init__(self, model: Transformer, settings: AdamSettings) -> None:
         if model.generator is None:
             raise ValueError(
                 "training must be repeatable: build the model with a generator, Transformer(config, generator)"
@@ -71,7 +71,7 @@ def sequence_loss(logits: Tensor, tgt_out: Tensor) -> Tensor:
 
 
 def train(
-    model: Transformer, task: Task, settings: TrainSettings, state: TrainState | None = None
+    model: Transformer, task: GeneratedTask, settings: TrainSettings, state: TrainState | None = None
 ) -> Iterator[TrainStep]:
     """Train in place up to ``settings.steps``, yielding after each step; stop by leaving the loop.
 
@@ -96,7 +96,7 @@ def train(
         yield TrainStep(step, loss.item(), rate, grad_norm.item())
 
 
-def exact_match(model: Transformer, task: Task, n: int, generator: torch.Generator) -> int:
+def exact_match(model: Transformer, task: GeneratedTask, n: int, generator: torch.Generator) -> int:
     """How many of n fresh sequences are decoded greedily without one wrong token, EOS included.
 
     They come from the held-out tenth where the task has one.

@@ -1,0 +1,1 @@
+"""Training and measuring a translator on sentence pairs; the command is ``python -m transformer.translation``."""
