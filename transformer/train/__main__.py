@@ -1,6 +1,8 @@
 """Train a task from the command line: ``python -m transformer.train reverse``."""
 
 import argparse
+import contextlib
+import io
 import json
 import sys
 import time
@@ -15,6 +17,7 @@ from ..config import TransformerConfig
 from ..model import Transformer
 from ..presets import PRESETS
 from ..tasks import TASKS, SymbolTask, Task
+from .distributed import Share, process_group
 from .loop import TrainState, TrainStep, exact_match, train
 from .options import at_least
 from .settings import TrainSettings
@@ -47,11 +50,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.out and args.out.is_dir():
         parser.error(f"--out {args.out} is a folder; it must be a file")
     torch.set_num_threads(args.threads)
+    with process_group():
+        return _train(args)
+
+
+def _train(args: argparse.Namespace) -> int:
     try:
         model, task, settings, state, seed = _resumed(args) if args.resume else _fresh(args)
+        share = Share.here(settings.batch_size)
     except (ValueError, OSError) as error:
         print(f"transformer.train: {error}", file=sys.stderr)
         return 2
+    if share.rank:  # one process speaks, measures and saves for all
+        with contextlib.redirect_stdout(io.StringIO()):
+            _run(model, task, settings, state, args.stop_at)
+        return 0
     n_parameters = sum(p.numel() for p in model.parameters())
     print(f"{task.name}: {n_parameters:,} parameters, {settings.steps:,} steps of {settings.batch_size}, seed {seed}")
     _run(model, task, settings, state, args.stop_at)

@@ -11,6 +11,7 @@ from ..decode import greedy_decode
 from ..model import Transformer
 from ..tasks import GeneratedTask
 from ..tokenizer import PAD
+from .distributed import Share
 from .settings import AdamSettings, TrainSettings
 
 
@@ -64,10 +65,14 @@ class TrainState:
         self.step = step
 
 
-def sequence_loss(logits: Tensor, tgt_out: Tensor) -> Tensor:
-    """Mean cross-entropy in nats over target tokens other than PAD: (B, T, V), (B, T) -> (); 0 if there are none."""
+def sequence_loss(logits: Tensor, tgt_out: Tensor, n_tokens: Tensor | None = None) -> Tensor:
+    """Mean cross-entropy in nats over target tokens other than PAD: (B, T, V), (B, T) -> (); 0 if there are none.
+
+    n_tokens  to divide by, where these rows are only a part of the batch.
+    """
     total = F.cross_entropy(logits.flatten(0, 1), tgt_out.flatten(), ignore_index=PAD, reduction="sum")
-    return total / (tgt_out != PAD).sum().clamp(min=1)
+    n_tokens = (tgt_out != PAD).sum() if n_tokens is None else n_tokens
+    return total / n_tokens.clamp(min=1)
 
 
 def train(
@@ -75,25 +80,29 @@ def train(
 ) -> Iterator[TrainStep]:
     """Train in place up to ``settings.steps``, yielding after each step; stop by leaving the loop.
 
-    Given the state of an earlier run it goes on from there, as if it had never stopped.
+    Given the state of an earlier run it goes on from there, as if it had never stopped. In a process group each
+    process trains on its share of every batch, and all take the same step.
     """
     state = TrainState(model, settings) if state is None else state
-    parameters = list(model.parameters())
+    share = Share.here(settings.batch_size)
+    shared_model, parameters = share.wrapped(model), list(model.parameters())
     model.train()
     while state.step < settings.steps:
         step = state.step + 1
-        batch = task.batch(settings.batch_size, state.generator)
+        whole = task.batch(settings.batch_size, state.generator)
+        batch, n_tokens = share.rows(whole), (whole.tgt_out != PAD).sum()
         tgt_mask = batch.tgt_mask if settings.causal else None
-        loss = sequence_loss(model(batch.src, batch.tgt_in, batch.src_mask, tgt_mask), batch.tgt_out)
+        logits = shared_model(batch.src, batch.tgt_in, batch.src_mask, tgt_mask)
+        loss = sequence_loss(logits, batch.tgt_out, n_tokens)
         state.optimizer.zero_grad()
-        loss.backward()
+        (loss * share.world).backward()  # the gradients' mean over the processes is then that of the whole batch
         grad_norm = nn.utils.clip_grad_norm_(parameters, settings.clip)
         rate = settings.learning_rate(step, model.config.d_model)
         for group in state.optimizer.param_groups:
             group["lr"] = rate
         state.optimizer.step()
         state.step = step
-        yield TrainStep(step, loss.item(), rate, grad_norm.item())
+        yield TrainStep(step, share.summed(loss.detach()).item(), rate, grad_norm.item())
 
 
 def exact_match(model: Transformer, task: GeneratedTask, n: int, generator: torch.Generator) -> int:
