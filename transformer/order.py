@@ -97,4 +97,4 @@ def expected_token_rms(config: TransformerConfig) -> float:
 
 
 def _rms(x: Tensor) -> float:
-    return x.double().square().mean().sqrt().item()
+    return x.square().mean(dtype=torch.float64).sqrt().item()

@@ -1,18 +1,23 @@
 // Every figure leaves the page from itself: as PNG as it is seen, as SVG, or its numbers as CSV.
 
 function saveMenu(box, name, canvas, grid) {
+  menuOf(box, name, { PNG: () => savePng(name, canvas()), SVG: () => saveSvg(name, canvas(), grid()), CSV: () => saveCsv(name, canvas(), grid()) });
+}
+
+// kinds: {name on the button: what writes it}.
+function menuOf(box, name, kinds) {
   const menu = document.createElement("details");
   menu.className = "save";
   const summary = document.createElement("summary");
   summary.textContent = "save";
   summary.setAttribute("aria-label", `Save ${name}`);
   menu.append(summary);
-  for (const [kind, write] of Object.entries({ PNG: savePng, SVG: saveSvg, CSV: saveCsv })) {
+  for (const [kind, write] of Object.entries(kinds)) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = kind;
     button.addEventListener("click", () => {
-      write(name, canvas(), grid());
+      write();
       menu.open = false;
     });
     menu.append(button);

@@ -57,9 +57,9 @@ def test_the_nearest_of_many_equal_pairs_is_the_first():
 
 
 def test_angles_in_float32_lose_4e_5_below_position_600():
-    lost = (float32_encoding(600, 64).double() - sinusoidal_encoding(600, 64, DOUBLE)).abs().max()
-    assert 2e-5 < lost < 6e-5
-    assert (sinusoidal_encoding(600, 64).double() - sinusoidal_encoding(600, 64, DOUBLE)).abs().max() < 6e-8
+    exact = sinusoidal_encoding(600, 128, DOUBLE)
+    assert 3e-5 < (float32_encoding(600, 128).double() - exact).abs().max() < 5e-5
+    assert (sinusoidal_encoding(600, 128).double() - exact).abs().max() < 6e-8
 
 
 def test_added_positions_leave_four_terms():

@@ -1,0 +1,241 @@
+// The Positions page's first picture. Python sends one width's encodings, rotations and residuals as blocks; p, k and
+// the pair are then scrubbed here, each a row of a block, and only d_model asks Python again while it moves.
+class PositionsPanel extends LivePanel {
+  constructor(root, send) {
+    super(root, send);
+    this.last = "k";
+    this.held = {};
+    this.build();
+    this.resized = onNewWidth(root, () => this.header && this.draw());
+  }
+
+  build() {
+    const controls = make("div", "controls", this.root);
+    this.sliders = {};
+    for (const [name, title] of Object.entries({ d_model: "d_model", p: "p", k: "k", pair: "i" })) this.sliders[name] = this.slider(controls, name, title);
+    this.checks = make("dl", "checks", controls);
+    this.readout = make("p", "readout quiet", controls);
+    const read = (text) => (this.readout.textContent = text);
+
+    const heat = make("div", "heat", this.root);
+    this.heat = new Sheet(heat, "The encoding", { row: 5, most: 14 }, { read, pick: ({ row, column }) => this.pick({ p: row, pair: Math.floor(column / 2) }) });
+
+    const turn = make("div", "turn", this.root);
+    this.clocks = new Clocks(turn, (pair) => this.pick({ pair }));
+    this.key = make("p", "key", turn);
+    for (const [className, text] of [["from", "PE(p)"], ["turned", "R_k PE(p)"], ["table", "PE(p + k), the table's row"]]) make("span", className, this.key, text);
+    const one = make("div", "one", turn);
+    this.dial = new Dial(one, { turn: (angle) => this.byHand(angle), release: () => this.release() });
+    this.said = make("div", "said", one);
+    this.numbers = make("div", "equation", turn);
+
+    const lower = make("div", "lower", this.root);
+    this.products = new Sheet(lower, "Inner products PE(p)·PE(q)", { most: 4, square: true }, { read: (text) => (this.products.note.textContent = text || this.productNote), pick: ({ row, column }) => this.pick({ p: row, k: column - row }) });
+    this.curve = new Plot(lower, "The same by q − p", 230);
+    this.waves = new Plot(lower, "Wavelengths", 230);
+    this.rounding = new Plot(lower, "What arithmetic costs", 230);
+  }
+
+  slider(parent, name, title) {
+    return rangeInput(parent, title, { min: 0, max: 1, step: 1 }, {
+      input: (number) => this.move(name, number),
+      change: () => this.release(),
+    });
+  }
+
+  // While it moves: in the browser when the block is here, else by asking.
+  move(name, number) {
+    this.last = name;
+    this.held[name] = number;
+    this.view = { ...this.view, [name]: number };
+    if (name === "d_model") return this.wish({});
+    if (this.frame()) this.draw();
+    else this.wish({});
+  }
+
+  // Let go: Python sends the blocks that cross here, and the link holds what is shown.
+  release() {
+    this.held = {};
+    this.whole = undefined;
+    this.commit();
+  }
+
+  pick(change) {
+    const { offsets } = this.header;
+    for (const [name, number] of Object.entries(change)) this.move(name, name === "k" ? Math.max(offsets[0], Math.min(offsets[1], number)) : number);
+    this.release();
+  }
+
+  byHand(angle) {
+    const [least, most] = this.header.offsets;
+    this.whole = Math.max(least, Math.min(most, (this.whole ?? this.view.k) + angle / this.array("omega").values[this.view.pair]));
+    const k = Math.round(this.whole);
+    if (k !== this.view.k) this.move("k", k);
+  }
+
+  commit() {
+    this.wantsCommit = true;
+    this.latch.ask(this.view);
+  }
+
+  show(bytes) {
+    this.take(bytes);
+    // What is held in the hand while an answer arrives stays as the hand has it.
+    this.view = { ...this.view, ...this.held };
+    this.view.pair = Math.min(this.view.pair, this.header.view.d_model / 2 - 1);
+    const { limits } = this.header;
+    for (const [name, [min, max, step]] of Object.entries(limits)) Object.assign(this.sliders[name].input, { min, max, step });
+    this.draw();
+  }
+
+  // Where R_k PE(p) stands for the p and k in the hand, or null when neither block that is here holds it.
+  frame() {
+    const { view } = this, at = this.header.view, width = at.d_model;
+    const row = (name, index) => this.array(name).values.subarray(index * width, (index + 1) * width);
+    const k = view.k - this.header.offsets[0];
+    if (view.p === at.p) return { turned: row("by_k", k), apart: this.array("apart_k").values[k] };
+    if (view.k === at.k) return { turned: row("by_p", view.p), apart: this.array("apart_p").values[view.p] };
+    return null;
+  }
+
+  draw() {
+    const frame = this.frame();
+    if (!frame) return; // an answer is on its way
+    const { p, k, pair } = this.view, width = this.header.view.d_model, n = width / 2, first = -this.header.offsets[0];
+    for (const name of Object.keys(this.sliders)) this.sliders[name].show(this.view[name], minus(this.view[name]));
+    const table = this.array("table").values, row = (position) => table.subarray((first + position) * width, (first + position + 1) * width);
+    const here = { p, k, pair, width, n, from: row(p), table: row(p + k), turned: frame.turned, omega: this.array("omega").values };
+    this.value = { d_model: width, p, k, pair }[this.last];
+    this.drawHeat(here, table.subarray(first * width));
+    this.drawTurn(here);
+    this.drawNumbers(here, frame.apart);
+    this.drawChecks(here, frame.apart);
+    this.drawProducts(here);
+    this.drawCurve(here);
+    this.drawWaves(here);
+    this.drawRounding();
+  }
+
+  drawHeat({ p, k, pair, width }, below) {
+    const { positions } = this.header, colours = inks(this.root), to = p + k;
+    if (this.shown?.width !== width || this.shown.block !== this.array) {
+      this.shown = { width, block: this.array, values: below.subarray(0, positions * width), rows: countTo(positions), columns: countTo(width) };
+    }
+    const { values, rows, columns } = this.shown;
+    const marks = [{ column: 2 * pair, span: 2, colour: colours.accent, fine: true }, { row: p, colour: colours.text }, { row: to, colour: colours.accent }];
+    this.heat.draw({ values, rows, columns, every: [10, Math.max(2, 2 ** Math.ceil(Math.log2(width / 10)))], most: 1, axes: ["position", "dimension"], marks }, this.value,
+      `Encoding of ${positions} positions by ${width} dimensions; position ${p} and position ${to} marked.`);
+    const outside = to < 0 || to >= positions;
+    this.heat.note.textContent = outside ? `Position ${minus(to)} is outside this picture; the sinusoids, and the rotation, reach it all the same.` : "Positions down, dimensions across: −1 orange, 0 paper, +1 blue.";
+  }
+
+  drawTurn({ p, k, pair, n, from, turned, table, omega }) {
+    const of = (vector, i) => [vector[2 * i], vector[2 * i + 1]];
+    const hands = (i) => ({ from: of(from, i), turned: of(turned, i), table: of(table, i), angle: k * omega[i] });
+    this.clocks.draw(n, hands, pair, this.value, `${n} pairs as points on circles, turned from position ${p} by the offset ${k}; pair ${pair} picked.`);
+    const size = Math.min(230, Math.max(150, this.root.clientWidth * 0.19)), turns = (k * omega[pair]) / (2 * Math.PI);
+    this.dial.draw(size, hands(pair), this.value, `Pair ${pair}: turned ${Math.abs(turns).toFixed(3)} turns ${turns < 0 ? "anticlockwise" : "clockwise"}. Drag to turn k.`);
+  }
+
+  drawNumbers({ p, k, pair, from, turned, table, omega }) {
+    this.cells ??= this.layNumbers();
+    const angle = k * omega[pair], wave = this.array("wavelength").values[pair], way = angle < 0 ? "anticlockwise" : "clockwise";
+    this.cells.title.textContent = `Pair i = ${pair}: dimensions ${2 * pair} and ${2 * pair + 1}`;
+    this.cells.say.textContent = `ω = ${omega[pair].toPrecision(3)}: once around in ${wave < 1000 ? wave.toFixed(1) : Math.round(wave).toLocaleString("en")} positions. k·ω = ${threeDigits(angle).trim()} rad, ${Math.abs(angle / (2 * Math.PI)).toFixed(3)} turns ${way}.`;
+    const [cos, sin] = this.array("turns").values.subarray(((k - this.header.offsets[0]) * omega.length + pair) * 2);
+    const numbers = [cos, sin, -sin, cos, from[2 * pair], from[2 * pair + 1], turned[2 * pair], turned[2 * pair + 1], table[2 * pair], table[2 * pair + 1]];
+    this.cells.numbers.forEach((cell, i) => (cell.textContent = threeDigits(numbers[i])));
+    this.cells.position.textContent = `PE(${minus(p + k)})`;
+    this.cells.start.textContent = `PE(${p})`;
+    this.cells.matrix.textContent = `R_${minus(k)}`;
+  }
+
+  // R_k times PE(p) equals PE(p + k), in the order of Eq. 2.8: matrices as small tables with brackets.
+  layNumbers() {
+    const cells = { title: make("h3", "", this.said), say: make("p", "", this.said), numbers: [] }, row = this.numbers;
+    const matrix = (name, count, className) => {
+      const box = make("div", `of ${className}`, row);
+      const title = make("span", "name", box, name), inner = make("div", `matrix wide${count / 2}`, box);
+      for (let i = 0; i < count; i++) cells.numbers.push(make("span", "", inner));
+      return title;
+    };
+    cells.matrix = matrix("R_k", 4, "");
+    cells.start = matrix("PE(p)", 2, "from");
+    make("span", "sign", row, "=");
+    matrix("turned", 2, "turned");
+    make("span", "sign", row, "=");
+    cells.position = matrix("PE(p + k)", 2, "table");
+    return cells;
+  }
+
+  drawChecks({ p, k, width }, apart) {
+    const at = k - this.header.offsets[0], { tokens } = this.header;
+    const checks = [
+      [`R_k PE(p) − PE(p + k)`, tiny(apart), `largest over all ${width} dimensions`],
+      ["det R_k − 1", tiny(this.array("determinant").values[at]), ""],
+      ["R_kᵀ R_k − I", tiny(this.array("orthogonality").values[at]), "largest entry"],
+    ];
+    if (!this.checkCells) this.checkCells = checks.map(([name, , note]) => [make("dt", "", this.checks, name), make("dd", "", this.checks), note && make("dd", "quiet", this.checks, note)]);
+    checks.forEach(([, value, note], i) => {
+      this.checkCells[i][1].textContent = value;
+      if (note) this.checkCells[i][2].textContent = note;
+    });
+    this.token ??= make("p", "quiet", this.checks.parentElement);
+    this.token.textContent = p < tokens.length ? `Your token at position ${p}: ${tokens[p]}` : "";
+  }
+
+  drawProducts({ p, k, width }) {
+    const { positions } = this.header, colours = inks(this.root), products = this.array("products"), to = p + k;
+    if (this.grid?.block !== this.array) this.grid = { block: this.array, values: products.values, rows: countTo(positions), columns: countTo(positions) };
+    const { values, rows, columns } = this.grid, spread = Math.max(...this.array("spread").values);
+    this.productNote = `They depend on q − p alone: along a diagonal they differ by at most ${tiny(spread)}. |PE(p)|² = d/2 = ${width / 2}, within ${tiny(this.header.norm_error)}.`;
+    const marks = [{ row: p, column: to, colour: colours.accent }];
+    this.products.draw({ values, rows, columns, every: [20, 20], most: width / 2, axes: ["p", "q"], marks }, this.value, `Inner products of ${positions} positions: constant along each diagonal.`);
+    if (this.products.cursor === null || this.products.cursor === undefined) this.products.note.textContent = this.productNote;
+  }
+
+  drawCurve({ k, width }) {
+    const { positions, nearest } = this.header, colours = inks(this.root), last = positions - 1;
+    const mean = this.array("mean").values, cosines = this.array("cosines").values;
+    const xs = Array.from(mean, (_, i) => i - last), least = Math.min(0, ...mean), here = mean[last + k];
+    const lines = [
+      { name: "sum of cos((p - q) omega)", xs, ys: cosines, colour: `rgb(${colours.ink.join()})` },
+      { name: "measured mean", xs, ys: mean, colour: colours.text, dots: 1.3 },
+    ];
+    const ticks = { x: [-last, -50, 0, 50, last].map((x) => [x, minus(x)]), y: [[0, "0"], [width / 2, String(width / 2)]] };
+    this.curve.draw({ x: [-last, last], y: [least, width / 2], ticks, axis: "q − p", lines, mark: { x: k, y: here, colour: colours.accent } }, this.value,
+      `Inner product over q minus p: at ${k} it is ${here.toFixed(3)}; largest, ${width / 2}, at 0.`);
+    const [p, q, distance] = nearest;
+    this.curve.note.textContent = `Line: Σ cos((q − p)·ω_i); dots: measured. At k = ${minus(k)}: ${threeDigits(here).trim()}. Nearest two of these positions: ${p} and ${q}, ${distance.toFixed(3)} apart.`;
+  }
+
+  drawWaves({ pair, n, width }) {
+    const colours = inks(this.root), wave = this.array("wavelength").values, last = wave[n - 1];
+    const xs = Array.from(wave, (_, i) => i), ink = `rgb(${colours.ink.join()})`;
+    const lines = [{ name: "wavelength", xs, ys: wave, colour: ink, dots: 2 }];
+    this.waves.draw({ x: [0, Math.max(1, n - 1)], y: [1, 1e5], log: true, ticks: { x: [[0, "0"], [n - 1, String(n - 1)]], y: powers(1, 1e5) }, axis: "pair i", lines, mark: { x: pair, y: wave[pair], colour: colours.accent } }, this.value,
+      `Wavelengths of ${n} pairs from 2 pi to ${last.toFixed(1)}; pair ${pair} has ${wave[pair].toFixed(1)}.`);
+    const turns = last / (2 * Math.PI);
+    this.waves.note.textContent = n === 1 ? "One pair: 2π, and nothing slower." : `From 2π to 10000^(${width - 2}/${width})·2π: ${turns.toFixed(turns < 100 ? 2 : 0).replace(/\B(?=(\d{3})+$)/g, ",")} × 2π, not 10,000 × 2π.`;
+  }
+
+  drawRounding() {
+    const colours = inks(this.root), get = (name) => this.array(name).values, xs = Array.from(get("steps"), (_, i) => i);
+    const floor = 1e-17, shown = (ys) => Array.from(ys, (y) => Math.max(y, floor));
+    const lines = [
+      { name: "every step in float32", xs, ys: shown(get("steps")), colour: `rgb(${colours.opposite.join()})` },
+      { name: "rounded to float32 once", xs, ys: shown(get("once")), colour: `rgb(${colours.grey.join()})` },
+      { name: "Eq. 2.8 in double", xs, ys: shown(get("identity")), colour: `rgb(${colours.ink.join()})` },
+    ];
+    const most = lines.map(({ ys }) => Math.max(...ys));
+    this.rounding.draw({ x: [0, xs.length], y: [floor, 1e-3], log: true, ticks: { x: [0, 200, 400, 600].map((x) => [x, String(x)]), y: powers(1e-16, 1e-4, 4) }, axis: "position", lines, mark: null }, this.value,
+      `Largest errors over ${xs.length} positions: ${lines.map(({ name }, i) => `${name} ${tiny(most[i])}`).join("; ")}.`);
+    this.rounding.note.textContent = `Below position ${xs.length}: Eq. 2.8 holds to ${tiny(most[2])} in double (blue). A table rounded once to float32 is off by ${tiny(most[1])} (grey), one with its angles in float32 by ${tiny(most[0])} (orange).`;
+  }
+
+  destroy() {
+    this.resized.disconnect();
+  }
+}
+
+export default mounted("positions", PositionsPanel);

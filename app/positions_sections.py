@@ -1,0 +1,143 @@
+"""The Positions page under its first picture: order with and without positions, other schemes, sizes."""
+
+import streamlit as st
+
+from app.code import code
+from app.live import order_panel, pack, schemes_panel, sizes_panel
+from app.models import shipped, shipped_without_positions, trained
+from app.positions_order import reordered
+from app.positions_schemes import SCHEMES, SHOWN, schemes, sizes, trained_sizes
+from app.positions_session import order_for, take_wish, write_link
+from app.positions_state import NUMBERS
+from transformer import (
+    TASKS,
+    Checkpoint,
+    Task,
+    added_scores,
+    embedding_rms,
+    expected_token_rms,
+    permuted_outputs,
+    rotary_scores,
+    rotate,
+    without_positions,
+)
+from transformer.zoo import checkpoint_name
+
+LEARNED = checkpoint_name("reverse", 64, 4, positional="learned")
+_SHORT = {"normal": "N(0, 1)", "scaled": "N(0, 1/d)", "xavier": "Xavier"}
+
+
+def order_section(task: Task, src: list[int]) -> None:
+    """The person's own tokens in another order."""
+    st.subheader("Without positions, order is nothing", anchor=False)
+    _order(task, src)
+    st.write(
+        "The same weights twice, once with their positions left out. Without them, reordering the tokens reorders the "
+        "outputs and changes nothing else: the encoder is **equivariant**. Not invariant: each token's output goes "
+        "with it. With positions, the same tokens in another order are another sequence."
+    )
+    st.latex(
+        r"\mathrm{Attention}(PQ, PK, PV) = P\,\mathrm{Attention}(Q, K, V) \qquad \text{(001, Positional Embeddings)}"
+    )
+    code(permuted_outputs, without_positions)
+
+
+@st.fragment
+def _order(task: Task, src: list[int]) -> None:
+    view, count = take_wish("order", ("order",))
+    order = order_for(view, len(src))
+    name = checkpoint_name(task.name, 64, 4)
+    checkpoint = shipped(name)
+    arrays = reordered(shipped_without_positions(name), checkpoint.model, src, order)
+    header = {
+        "view": {"order": order},
+        "count": count,
+        "tokens": task.tokenizer.labels(src),
+        "width": checkpoint.config.d_model,
+        "apart": arrays.pop("apart").tolist(),
+    }
+    order_panel(key="order", data=pack(header, arrays), on_wish_change=lambda: None, on_commit_change=write_link)
+
+
+def schemes_section() -> None:
+    """Sinusoidal, learned and rotary positions side by side."""
+    st.subheader("Three ways to put them in", anchor=False)
+    _schemes()
+    st.write(
+        "One query and one key, drawn at random, stand at every pair of positions. Sinusoids depend on q − p among "
+        "themselves, but once they are added to tokens the cross terms q·PE(r) and PE(p)·k depend on both places. A "
+        "learned table promises nothing: it ends where it ends, and only what training has reached means anything. "
+        "Rotary positions turn q and k instead (Su et al. 2021), and the score itself depends on p − r alone."
+    )
+    st.latex(
+        r"(q + PE_p)\cdot(k + PE_r) = q\cdot k + q\cdot PE_r + PE_p\cdot k + PE_p\cdot PE_r, \qquad "
+        r"(R_{p}^{\top} q)\cdot(R_{r}^{\top} k) = q^{\top} R_{p-r}\, k"
+    )
+    code(added_scores, rotary_scores, rotate)
+
+
+@st.fragment
+def _schemes() -> None:
+    view, count = take_wish("schemes", ("draw",))
+    checkpoint = shipped(LEARNED)
+    arrays = schemes(checkpoint.model.src_embedding.position.weight.detach(), view.draw)
+    header = {
+        "view": {"draw": view.draw},
+        "count": count,
+        "draws": len(NUMBERS["draw"]),
+        "positions": SHOWN,
+        "width": checkpoint.config.d_model,
+        "taught": checkpoint.task.max_source,
+        "spread": arrays.pop("spread").tolist(),
+        "alone": arrays.pop("alone").tolist(),
+    }
+    schemes_panel(key="schemes", data=pack(header, arrays), on_wish_change=lambda: None, on_commit_change=write_link)
+
+
+def sizes_section() -> None:
+    """How large the two summands of Eq. 2.7 are."""
+    st.subheader("Why embeddings are multiplied by √d_model", anchor=False)
+    _sizes()
+    st.write(
+        "Tokens and positions are added, so they should be of one size. Positions have root mean square √½ at any "
+        "width. Embeddings drawn small, N(0, 1/d), need the factor √d to reach 1 (001, Embeddings and the Output "
+        "Head); torch's own N(0, 1) times √d drowns positions, 32 to 1 at width 512. Only the pair of both choices is "
+        "right, and the treatise's Xavier matrix depends on how many words there are. Training moves all of it."
+    )
+    st.latex(r"X^{(0)} = \mathrm{Embed}(x)\cdot\sqrt{D} + PE \qquad (2.7)")
+    code(embedding_rms, expected_token_rms)
+
+
+@st.fragment
+def _sizes() -> None:
+    view, count = take_wish("sizes", ("width", "words"))
+    arrays = sizes(view.width, view.words)
+    rows = [
+        {
+            "name": f"{_SHORT[init]}{' · √d' if scale else ''}",
+            "expected": float(arrays["expected"][i]),
+            "measured": float(arrays["measured"][i]),
+            "positions": float(arrays["positions"][i]),
+            "trained": False,
+        }
+        for i, (init, scale) in enumerate(SCHEMES)
+    ]
+    for name, checkpoint in _trained_of(view.width):
+        token, position = trained_sizes(checkpoint)
+        rows.append({"name": name, "expected": None, "measured": token, "positions": position, "trained": True})
+    header = {
+        "view": {"width": view.width, "words": view.words},
+        "count": count,
+        "widths": NUMBERS["width"],
+        "vocabularies": NUMBERS["words"],
+        "rows": rows,
+    }
+    sizes_panel(key="sizes", data=pack(header, {}), on_wish_change=lambda: None, on_commit_change=write_link)
+
+
+def _trained_of(width: int) -> list[tuple[str, Checkpoint]]:
+    """The shipped models of this width with 4 heads, one for each task, and the one with learned positions."""
+    made = [(f"trained: {TASKS[task].title.lower()}", trained(task, width, 4, width // 4)) for task in TASKS]
+    if width == 64:
+        made.append(("trained: learned positions", shipped(LEARNED)))
+    return [(name, checkpoint) for name, checkpoint in made if checkpoint]
