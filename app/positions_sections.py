@@ -32,13 +32,12 @@ def order_section(task: Task, src: list[int]) -> None:
     st.subheader("Without positions, order is nothing", anchor=False)
     _order(task, src)
     st.write(
-        "The same weights twice, once with their positions left out. Without them, reordering the tokens reorders the "
-        "outputs and changes nothing else: the encoder is **equivariant**. Not invariant: each token's output goes "
-        "with it. With positions, the same tokens in another order are another sequence."
+        "The same trained weights twice, once with their positions left out. Without them, reordering the tokens "
+        "reorders the outputs and changes nothing else: the encoder is **equivariant**. Not invariant: each token's "
+        "output goes with it (001, Positional Embeddings). With positions, the same tokens in another order are "
+        "another sequence."
     )
-    st.latex(
-        r"\mathrm{Attention}(PQ, PK, PV) = P\,\mathrm{Attention}(Q, K, V) \qquad \text{(001, Positional Embeddings)}"
-    )
+    st.latex(r"\mathrm{Attention}(PQ, PK, PV) = P\,\mathrm{Attention}(Q, K, V)")
     code(permuted_outputs, without_positions)
 
 
@@ -70,8 +69,8 @@ def schemes_section() -> None:
         "Rotary positions turn q and k instead (Su et al. 2021), and the score itself depends on p − r alone."
     )
     st.latex(
-        r"(q + PE_p)\cdot(k + PE_r) = q\cdot k + q\cdot PE_r + PE_p\cdot k + PE_p\cdot PE_r, \qquad "
-        r"(R_{p}^{\top} q)\cdot(R_{r}^{\top} k) = q^{\top} R_{p-r}\, k"
+        r"\begin{aligned}(q + PE_p)\cdot(k + PE_r) &= q\cdot k + q\cdot PE_r + PE_p\cdot k + PE_p\cdot PE_r \\"
+        r"(R_{p}^{\top} q)\cdot(R_{r}^{\top} k) &= q^{\top} R_{p-r}\, k\end{aligned}"
     )
     code(added_scores, rotary_scores, rotate)
 
@@ -101,8 +100,8 @@ def sizes_section() -> None:
     st.write(
         "Tokens and positions are added, so they should be of one size. Positions have root mean square √½ at any "
         "width. Embeddings drawn small, N(0, 1/d), need the factor √d to reach 1 (001, Embeddings and the Output "
-        "Head); torch's own N(0, 1) times √d drowns positions, 32 to 1 at width 512. Only the pair of both choices is "
-        "right, and the treatise's Xavier matrix depends on how many words there are. Training moves all of it."
+        "Head); torch's own N(0, 1) times √d drowns the positions, 32 to 1 at width 512, and without the factor it is "
+        "right again (004). The treatise's Xavier matrix depends on how many words there are. Training moves all of it."
     )
     st.latex(r"X^{(0)} = \mathrm{Embed}(x)\cdot\sqrt{D} + PE \qquad (2.7)")
     code(embedding_rms, expected_token_rms)

@@ -21,7 +21,7 @@ function drawClock(pen, x, y, radius, hands, colours, large) {
   pen.arc(x, y, radius * (large ? 0.5 : 0.6), start, start + turn, turn < 0);
   pen.fill();
   pen.globalAlpha = 1;
-  if (large && Math.abs(turn) > 0.15) arrow(pen, x, y, radius * 0.5, start + turn, Math.sign(turn));
+  if (large && Math.abs(turn) > 0.15) arrow(pen, x, y, radius * 0.5, start + hands.angle, Math.sign(turn));
   pen.strokeStyle = colours.text;
   pen.lineWidth = large ? 2.5 : 1.3;
   stroke(pen, [[x, y], at(hands.from)]);
@@ -72,9 +72,8 @@ class Clocks {
   }
 
   // handsOf(i) for each of n pairs; pair is the picked one.
-  draw(n, handsOf, pair, value, description) {
+  draw(n, handsOf, pair, value, description, colours, width) {
     this.pair = pair;
-    const width = this.canvas.parentElement.clientWidth, colours = inks(this.canvas);
     const across = n > 32 && width > 380 ? 16 : 8, pitch = Math.min(64, width / across);
     this.place = { across, pitch, n };
     const pen = sharp(this.canvas, width, Math.ceil(n / across) * pitch + 2);
@@ -116,8 +115,8 @@ class Dial {
     });
   }
 
-  draw(size, hands, value, description) {
-    const pen = sharp(this.canvas, size, size), colours = inks(this.canvas), margin = 20;
+  draw(size, hands, value, description, colours) {
+    const pen = sharp(this.canvas, size, size), margin = 20;
     drawClock(pen, size / 2, size / 2, size / 2 - margin, hands, colours, true);
     pen.textBaseline = "middle";
     label(pen, "cos", size / 2, 8, "center", colours, { size: 12 });

@@ -13,9 +13,8 @@ class Plot {
 
   // plot: {x: [from, to], y: [from, to], log: y runs over powers of ten, ticks: {x, y: [[number, text]]}, axis: name of x,
   //        lines: [{name, xs, ys, colour, dots: radius, dash}], mark: {x, y, colour} or null}
-  draw(plot, value, description) {
+  draw(plot, value, description, colours = inks(this.canvas), width = this.canvas.parentElement.clientWidth) {
     this.plot = plot;
-    const colours = inks(this.canvas), width = this.canvas.parentElement.clientWidth;
     const left = 44, right = 8, top = 8, bottom = 34, height = this.height;
     const pen = sharp(this.canvas, width, height), power = plot.log ? Math.log10 : (y) => y;
     const low = power(plot.y[0]), high = power(plot.y[1]);

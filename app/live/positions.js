@@ -1,10 +1,13 @@
 // The Positions page's first picture. Python sends one width's encodings, rotations and residuals as blocks; p, k and
 // the pair are then scrubbed here, each a row of a block, and only d_model asks Python again while it moves.
+const CONTROLS = [["d_model", "d_model", "d_model"], ["p", "p", "position p"], ["k", "k", "offset k"], ["pair", "i", "pair i"]];
+
 class PositionsPanel extends LivePanel {
   constructor(root, send) {
     super(root, send);
     this.last = "k";
     this.held = {};
+    this.drawn = {};
     this.build();
     this.resized = onNewWidth(root, () => this.header && this.draw());
   }
@@ -12,8 +15,12 @@ class PositionsPanel extends LivePanel {
   build() {
     const controls = make("div", "controls", this.root);
     this.sliders = {};
-    for (const [name, title] of Object.entries({ d_model: "d_model", p: "p", k: "k", pair: "i" })) this.sliders[name] = this.slider(controls, name, title);
+    for (const [name, title, words] of CONTROLS) {
+      this.sliders[name] = this.slider(controls, name, title);
+      this.sliders[name].row.firstChild.textContent = words;
+    }
     this.checks = make("dl", "checks", controls);
+    this.token = make("p", "quiet", controls);
     this.readout = make("p", "readout quiet", controls);
     const read = (text) => (this.readout.textContent = text);
 
@@ -23,7 +30,7 @@ class PositionsPanel extends LivePanel {
     const turn = make("div", "turn", this.root);
     this.clocks = new Clocks(turn, (pair) => this.pick({ pair }));
     this.key = make("p", "key", turn);
-    for (const [className, text] of [["from", "PE(p)"], ["turned", "R_k PE(p)"], ["table", "PE(p + k), the table's row"]]) make("span", className, this.key, text);
+    for (const [className, text] of [["from", "PE(p)"], ["turned", "PE(p) turned by k·ωᵢ"], ["table", "PE(p + k), its own row"]]) make("span", className, this.key, text);
     const one = make("div", "one", turn);
     this.dial = new Dial(one, { turn: (angle) => this.byHand(angle), release: () => this.release() });
     this.said = make("div", "said", one);
@@ -98,56 +105,70 @@ class PositionsPanel extends LivePanel {
     return null;
   }
 
+  // What is read from the page is read first and what is written is written last: a layout in between would cost more
+  // than all the drawing.
   draw() {
     const frame = this.frame();
     if (!frame) return; // an answer is on its way
     const { p, k, pair } = this.view, width = this.header.view.d_model, n = width / 2, first = -this.header.offsets[0];
-    for (const name of Object.keys(this.sliders)) this.sliders[name].show(this.view[name], minus(this.view[name]));
     const table = this.array("table").values, row = (position) => table.subarray((first + position) * width, (first + position + 1) * width);
     const here = { p, k, pair, width, n, from: row(p), table: row(p + k), turned: frame.turned, omega: this.array("omega").values };
+    const colours = inks(this.root), wide = new Map([this.heat, this.clocks, this.products, this.curve, this.waves, this.rounding].map((figure) => [figure, figure.canvas.parentElement.clientWidth]));
+    const size = Math.min(230, Math.max(150, this.root.clientWidth * 0.19));
+    this.page = { colours, wide, size, theme: `${colours.text} ${colours.paper}` };
+    this.texts = [];
     this.value = { d_model: width, p, k, pair }[this.last];
     this.drawHeat(here, table.subarray(first * width));
     this.drawTurn(here);
-    this.drawNumbers(here, frame.apart);
+    this.drawNumbers(here);
     this.drawChecks(here, frame.apart);
     this.drawProducts(here);
     this.drawCurve(here);
     this.drawWaves(here);
     this.drawRounding();
+    for (const [name, slider] of Object.entries(this.sliders)) {
+      if (slider.input.value !== String(this.view[name])) slider.input.value = this.view[name];
+      this.tell(slider.value, minus(this.view[name]));
+    }
+    for (const [element, text] of this.texts) if (element.textContent !== text) element.textContent = text;
+  }
+
+  tell(element, text) {
+    this.texts.push([element, text]);
   }
 
   drawHeat({ p, k, pair, width }, below) {
-    const { positions } = this.header, colours = inks(this.root), to = p + k;
-    if (this.shown?.width !== width || this.shown.block !== this.array) {
-      this.shown = { width, block: this.array, values: below.subarray(0, positions * width), rows: countTo(positions), columns: countTo(width) };
+    const { positions } = this.header, { colours, wide } = this.page, to = p + k;
+    if (this.shown?.block !== this.array) {
+      this.shown = { block: this.array, values: below.subarray(0, positions * width), rows: countTo(positions), columns: countTo(width) };
     }
     const { values, rows, columns } = this.shown;
     const marks = [{ column: 2 * pair, span: 2, colour: colours.accent, fine: true }, { row: p, colour: colours.text }, { row: to, colour: colours.accent }];
     this.heat.draw({ values, rows, columns, every: [10, Math.max(2, 2 ** Math.ceil(Math.log2(width / 10)))], most: 1, axes: ["position", "dimension"], marks }, this.value,
-      `Encoding of ${positions} positions by ${width} dimensions; position ${p} and position ${to} marked.`);
+      `Encoding of ${positions} positions by ${width} dimensions; position ${p} and position ${to} marked.`, colours, wide.get(this.heat));
     const outside = to < 0 || to >= positions;
-    this.heat.note.textContent = outside ? `Position ${minus(to)} is outside this picture; the sinusoids, and the rotation, reach it all the same.` : "Positions down, dimensions across: −1 orange, 0 paper, +1 blue.";
+    this.tell(this.heat.note, outside ? `Position ${minus(to)} is outside this picture; the sinusoids, and the rotation, reach it all the same.` : "Positions down, dimensions across: −1 orange, 0 paper, +1 blue.");
   }
 
   drawTurn({ p, k, pair, n, from, turned, table, omega }) {
-    const of = (vector, i) => [vector[2 * i], vector[2 * i + 1]];
+    const { colours, wide, size } = this.page, of = (vector, i) => [vector[2 * i], vector[2 * i + 1]];
     const hands = (i) => ({ from: of(from, i), turned: of(turned, i), table: of(table, i), angle: k * omega[i] });
-    this.clocks.draw(n, hands, pair, this.value, `${n} pairs as points on circles, turned from position ${p} by the offset ${k}; pair ${pair} picked.`);
-    const size = Math.min(230, Math.max(150, this.root.clientWidth * 0.19)), turns = (k * omega[pair]) / (2 * Math.PI);
-    this.dial.draw(size, hands(pair), this.value, `Pair ${pair}: turned ${Math.abs(turns).toFixed(3)} turns ${turns < 0 ? "anticlockwise" : "clockwise"}. Drag to turn k.`);
+    this.clocks.draw(n, hands, pair, this.value, `${n} pairs as points on circles, turned from position ${p} by the offset ${k}; pair ${pair} picked.`, colours, wide.get(this.clocks));
+    const turns = (k * omega[pair]) / (2 * Math.PI);
+    this.dial.draw(size, hands(pair), this.value, `Pair ${pair}: turned ${Math.abs(turns).toFixed(3)} turns ${turns < 0 ? "anticlockwise" : "clockwise"}. Drag to turn k.`, colours);
   }
 
   drawNumbers({ p, k, pair, from, turned, table, omega }) {
     this.cells ??= this.layNumbers();
     const angle = k * omega[pair], wave = this.array("wavelength").values[pair], way = angle < 0 ? "anticlockwise" : "clockwise";
-    this.cells.title.textContent = `Pair i = ${pair}: dimensions ${2 * pair} and ${2 * pair + 1}`;
-    this.cells.say.textContent = `ω = ${omega[pair].toPrecision(3)}: once around in ${wave < 1000 ? wave.toFixed(1) : Math.round(wave).toLocaleString("en")} positions. k·ω = ${threeDigits(angle).trim()} rad, ${Math.abs(angle / (2 * Math.PI)).toFixed(3)} turns ${way}.`;
+    this.tell(this.cells.title, `Pair i = ${pair}: dimensions ${2 * pair} and ${2 * pair + 1}`);
+    this.tell(this.cells.say, `ω = ${omega[pair].toPrecision(3)}: once around in ${wave < 1000 ? wave.toFixed(1) : Math.round(wave).toLocaleString("en")} positions. k·ω = ${threeDigits(angle).trim()} rad, ${Math.abs(angle / (2 * Math.PI)).toFixed(3)} turns ${way}.`);
     const [cos, sin] = this.array("turns").values.subarray(((k - this.header.offsets[0]) * omega.length + pair) * 2);
     const numbers = [cos, sin, -sin, cos, from[2 * pair], from[2 * pair + 1], turned[2 * pair], turned[2 * pair + 1], table[2 * pair], table[2 * pair + 1]];
-    this.cells.numbers.forEach((cell, i) => (cell.textContent = threeDigits(numbers[i])));
-    this.cells.position.textContent = `PE(${minus(p + k)})`;
-    this.cells.start.textContent = `PE(${p})`;
-    this.cells.matrix.textContent = `R_${minus(k)}`;
+    this.cells.numbers.forEach((cell, i) => this.tell(cell, threeDigits(numbers[i])));
+    this.tell(this.cells.position, `PE(${minus(p + k)})`);
+    this.tell(this.cells.start, `PE(${p})`);
+    this.tell(this.cells.offset, minus(k));
   }
 
   // R_k times PE(p) equals PE(p + k), in the order of Eq. 2.8: matrices as small tables with brackets.
@@ -159,7 +180,7 @@ class PositionsPanel extends LivePanel {
       for (let i = 0; i < count; i++) cells.numbers.push(make("span", "", inner));
       return title;
     };
-    cells.matrix = matrix("R_k", 4, "");
+    cells.offset = make("sub", "", matrix("R", 4, ""));
     cells.start = matrix("PE(p)", 2, "from");
     make("span", "sign", row, "=");
     matrix("turned", 2, "turned");
@@ -171,31 +192,33 @@ class PositionsPanel extends LivePanel {
   drawChecks({ p, k, width }, apart) {
     const at = k - this.header.offsets[0], { tokens } = this.header;
     const checks = [
-      [`R_k PE(p) − PE(p + k)`, tiny(apart), `largest over all ${width} dimensions`],
-      ["det R_k − 1", tiny(this.array("determinant").values[at]), ""],
-      ["R_kᵀ R_k − I", tiny(this.array("orthogonality").values[at]), "largest entry"],
+      ["R<sub>k</sub> PE(p) − PE(p + k)", tiny(apart), `largest of ${width} dimensions`],
+      ["det R<sub>k</sub> − 1", tiny(this.array("determinant").values[at]), ""],
+      ["R<sub>k</sub><sup>⊤</sup>R<sub>k</sub> − I", tiny(this.array("orthogonality").values[at]), "largest entry"],
     ];
-    if (!this.checkCells) this.checkCells = checks.map(([name, , note]) => [make("dt", "", this.checks, name), make("dd", "", this.checks), note && make("dd", "quiet", this.checks, note)]);
-    checks.forEach(([, value, note], i) => {
-      this.checkCells[i][1].textContent = value;
-      if (note) this.checkCells[i][2].textContent = note;
+    this.checkCells ??= checks.map(([name, , note]) => {
+      make("dt", "", this.checks).innerHTML = name;
+      return { value: make("dd", "", this.checks), note: note && make("dd", "quiet", this.checks, note) };
     });
-    this.token ??= make("p", "quiet", this.checks.parentElement);
-    this.token.textContent = p < tokens.length ? `Your token at position ${p}: ${tokens[p]}` : "";
+    checks.forEach(([, value, note], i) => {
+      this.tell(this.checkCells[i].value, value);
+      if (note) this.tell(this.checkCells[i].note, note);
+    });
+    this.tell(this.token, p < tokens.length ? `Your token at position ${p}: ${tokens[p]}` : "");
   }
 
   drawProducts({ p, k, width }) {
-    const { positions } = this.header, colours = inks(this.root), products = this.array("products"), to = p + k;
+    const { positions } = this.header, { colours, wide } = this.page, products = this.array("products"), to = p + k;
     if (this.grid?.block !== this.array) this.grid = { block: this.array, values: products.values, rows: countTo(positions), columns: countTo(positions) };
     const { values, rows, columns } = this.grid, spread = Math.max(...this.array("spread").values);
     this.productNote = `They depend on q − p alone: along a diagonal they differ by at most ${tiny(spread)}. |PE(p)|² = d/2 = ${width / 2}, within ${tiny(this.header.norm_error)}.`;
     const marks = [{ row: p, column: to, colour: colours.accent }];
-    this.products.draw({ values, rows, columns, every: [20, 20], most: width / 2, axes: ["p", "q"], marks }, this.value, `Inner products of ${positions} positions: constant along each diagonal.`);
-    if (this.products.cursor === null || this.products.cursor === undefined) this.products.note.textContent = this.productNote;
+    this.products.draw({ values, rows, columns, every: [20, 20], most: width / 2, axes: ["p", "q"], marks }, this.value, `Inner products of ${positions} positions: constant along each diagonal.`, colours, wide.get(this.products));
+    if (!this.products.cursor) this.tell(this.products.note, this.productNote);
   }
 
   drawCurve({ k, width }) {
-    const { positions, nearest } = this.header, colours = inks(this.root), last = positions - 1;
+    const { positions, nearest } = this.header, { colours, wide } = this.page, last = positions - 1;
     const mean = this.array("mean").values, cosines = this.array("cosines").values;
     const xs = Array.from(mean, (_, i) => i - last), least = Math.min(0, ...mean), here = mean[last + k];
     const lines = [
@@ -204,33 +227,40 @@ class PositionsPanel extends LivePanel {
     ];
     const ticks = { x: [-last, -50, 0, 50, last].map((x) => [x, minus(x)]), y: [[0, "0"], [width / 2, String(width / 2)]] };
     this.curve.draw({ x: [-last, last], y: [least, width / 2], ticks, axis: "q − p", lines, mark: { x: k, y: here, colour: colours.accent } }, this.value,
-      `Inner product over q minus p: at ${k} it is ${here.toFixed(3)}; largest, ${width / 2}, at 0.`);
+      `Inner product over q minus p: at ${k} it is ${here.toFixed(3)}; largest, ${width / 2}, at 0.`, colours, wide.get(this.curve));
     const [p, q, distance] = nearest;
-    this.curve.note.textContent = `Line: Σ cos((q − p)·ω_i); dots: measured. At k = ${minus(k)}: ${threeDigits(here).trim()}. Nearest two of these positions: ${p} and ${q}, ${distance.toFixed(3)} apart.`;
+    this.tell(this.curve.note, `Line: Σ cos((q − p)·ωᵢ); dots: measured. At k = ${minus(k)}: ${threeDigits(here).trim()}. Nearest two of these positions: ${p} and ${q}, ${distance.toFixed(3)} apart.`);
   }
 
   drawWaves({ pair, n, width }) {
-    const colours = inks(this.root), wave = this.array("wavelength").values, last = wave[n - 1];
+    const { colours, wide, theme } = this.page, wave = this.array("wavelength").values, last = wave[n - 1];
+    if (!this.isNew("waves", [this.array, pair, theme, wide.get(this.waves)])) return;
     const xs = Array.from(wave, (_, i) => i), ink = `rgb(${colours.ink.join()})`;
     const lines = [{ name: "wavelength", xs, ys: wave, colour: ink, dots: 2 }];
     this.waves.draw({ x: [0, Math.max(1, n - 1)], y: [1, 1e5], log: true, ticks: { x: [[0, "0"], [n - 1, String(n - 1)]], y: powers(1, 1e5) }, axis: "pair i", lines, mark: { x: pair, y: wave[pair], colour: colours.accent } }, this.value,
-      `Wavelengths of ${n} pairs from 2 pi to ${last.toFixed(1)}; pair ${pair} has ${wave[pair].toFixed(1)}.`);
+      `Wavelengths of ${n} pairs from 2 pi to ${last.toFixed(1)}; pair ${pair} has ${wave[pair].toFixed(1)}.`, colours, wide.get(this.waves));
     const turns = last / (2 * Math.PI);
-    this.waves.note.textContent = n === 1 ? "One pair: 2π, and nothing slower." : `From 2π to 10000^(${width - 2}/${width})·2π: ${turns.toFixed(turns < 100 ? 2 : 0).replace(/\B(?=(\d{3})+$)/g, ",")} × 2π, not 10,000 × 2π.`;
+    const counted = turns < 100 ? turns.toFixed(2) : Math.round(turns).toLocaleString("en");
+    this.tell(this.waves.note, n === 1 ? "One pair: 2π, and nothing slower." : `From 2π to 10000^(${width - 2}/${width})·2π: ${counted} × 2π, not 10,000 × 2π.`);
+  }
+
+  // Whether a figure that does not follow every slider has to be drawn again.
+  isNew(figure, state) {
+    const old = this.drawn[figure];
+    this.drawn[figure] = state;
+    return !old || state.some((part, i) => part !== old[i]);
   }
 
   drawRounding() {
-    const colours = inks(this.root), get = (name) => this.array(name).values, xs = Array.from(get("steps"), (_, i) => i);
-    const floor = 1e-17, shown = (ys) => Array.from(ys, (y) => Math.max(y, floor));
-    const lines = [
-      { name: "every step in float32", xs, ys: shown(get("steps")), colour: `rgb(${colours.opposite.join()})` },
-      { name: "rounded to float32 once", xs, ys: shown(get("once")), colour: `rgb(${colours.grey.join()})` },
-      { name: "Eq. 2.8 in double", xs, ys: shown(get("identity")), colour: `rgb(${colours.ink.join()})` },
-    ];
+    const { colours, wide, theme } = this.page;
+    if (!this.isNew("rounding", [this.array, theme, wide.get(this.rounding)])) return;
+    const get = (name) => this.array(name).values, xs = Array.from(get("steps"), (_, i) => i);
+    const from = 1, line = (name, key, colour) => ({ name, xs: xs.slice(from), ys: get(key).subarray(from), colour: `rgb(${colour.join()})` }); // position 0 is exact
+    const lines = [line("every step in float32", "steps", colours.opposite), line("rounded to float32 once", "once", colours.grey), line("Eq. 2.8 in double", "identity", colours.ink)];
     const most = lines.map(({ ys }) => Math.max(...ys));
-    this.rounding.draw({ x: [0, xs.length], y: [floor, 1e-3], log: true, ticks: { x: [0, 200, 400, 600].map((x) => [x, String(x)]), y: powers(1e-16, 1e-4, 4) }, axis: "position", lines, mark: null }, this.value,
-      `Largest errors over ${xs.length} positions: ${lines.map(({ name }, i) => `${name} ${tiny(most[i])}`).join("; ")}.`);
-    this.rounding.note.textContent = `Below position ${xs.length}: Eq. 2.8 holds to ${tiny(most[2])} in double (blue). A table rounded once to float32 is off by ${tiny(most[1])} (grey), one with its angles in float32 by ${tiny(most[0])} (orange).`;
+    this.rounding.draw({ x: [0, xs.length], y: [1e-17, 1e-3], log: true, ticks: { x: [0, 200, 400, 600].map((x) => [x, String(x)]), y: powers(1e-16, 1e-4, 4) }, axis: "position", lines, mark: null }, this.value,
+      `Largest errors over ${xs.length} positions: ${lines.map(({ name }, i) => `${name} ${tiny(most[i])}`).join("; ")}.`, colours, wide.get(this.rounding));
+    this.tell(this.rounding.note, `Below position ${xs.length}: Eq. 2.8 holds to ${tiny(most[2])} in double (blue). A table rounded once to float32 is off by ${tiny(most[1])} (grey), one with its angles in float32 by ${tiny(most[0])} (orange).`);
   }
 
   destroy() {

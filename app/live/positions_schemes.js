@@ -13,7 +13,7 @@ class SchemesPanel extends LivePanel {
     this.columns = WAYS.map((way, i) => {
       const column = make("section", "way", root);
       make("h3", "way-name", column, way);
-      const table = new Sheet(column, ["The table", "The table, as trained", "One query at each position"][i], { row: 4, most: 7 }, { read });
+      const table = new Sheet(column, ["The table", "The table, as trained", "One query, turned for each position"][i], { row: 4, most: 7 }, { read });
       const scores = new Sheet(column, `Scores, ${way.split(":")[0].toLowerCase()}`, { most: 9, square: true }, { read });
       scores.title.textContent = "Scores of one query and one key";
       return { table, scores };
@@ -28,7 +28,7 @@ class SchemesPanel extends LivePanel {
   draw() {
     const { positions, width, taught, spread, alone } = this.header, colours = inks(this.root), { draw } = this.view;
     const added = this.array("added").values, scores = this.array("scores").values, rows = countTo(positions), dimensions = countTo(width);
-    const largest = (values) => values.reduce((a, b) => Math.max(a, Math.abs(b)), 0), most = largest(scores);
+    const largest = (values) => values.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
     this.columns.forEach(({ table, scores: sheet }, i) => {
       const values = i < 2 ? added.subarray(i * positions * width, (i + 1) * positions * width) : this.array("turned").values;
       const marks = i === 1 ? [{ row: taught - 1, colour: colours.accent, under: true }] : [];
@@ -36,11 +36,12 @@ class SchemesPanel extends LivePanel {
       table.note.textContent = [
         `Fixed. Its own products spread by ${tiny(alone[0])} along a diagonal.`,
         `Trained on positions 0 to ${taught - 1}; below the line it is as it was drawn. Its own products spread by ${tiny(alone[1])}.`,
-        "Nothing is added: pair i of q and of k is turned by p·ω_i.",
+        "Nothing is added: pair i of q and of k is turned by p·ωᵢ.",
       ][i];
-      const grid = { values: scores.subarray(i * positions ** 2, (i + 1) * positions ** 2), rows, columns: rows, every: [10, 10], most, axes: ["query at", "key at"] };
+      const own = scores.subarray(i * positions ** 2, (i + 1) * positions ** 2);
+      const grid = { values: own, rows, columns: rows, every: [10, 10], most: largest(own), axes: ["query at", "key at"] };
       sheet.draw(grid, draw, `${WAYS[i]}: scores of one query and one key at ${positions} by ${positions} positions; along a diagonal they differ by up to ${tiny(spread[i])}.`);
-      sheet.note.textContent = `Along a diagonal they differ by up to ${tiny(spread[i])}.`;
+      sheet.note.textContent = `Along a diagonal they differ by up to ${tiny(spread[i])}. Full ink: ${largest(own).toFixed(3)}.`;
     });
   }
 

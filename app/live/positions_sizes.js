@@ -11,7 +11,7 @@ class SizesPanel extends LivePanel {
       change: () => this.commit(),
     });
     this.words = make("div", "words", controls);
-    make("p", "quiet", controls, "● measured   ○ expected   ┆ positions");
+    make("p", "quiet", controls, "● measured   ○ expected   ┆ positions\nroot mean square, by powers of ten");
     menuOf(controls, "Sizes of tokens and positions", { CSV: () => this.save() });
     this.table = make("div", "bars", root);
     this.table.setAttribute("role", "table");
@@ -39,13 +39,14 @@ class SizesPanel extends LivePanel {
         return cell;
       });
     };
-    line("head", ["Embedding", "", "tokens", "positions", "ratio"]);
+    const scale = make("div", "scale-of", line("head", ["Embedding", "", "tokens", "positions", "ratio"])[1]);
+    for (const x of [0.01, 0.1, 1, 10]) make("span", "", scale, String(x)).style.setProperty("--at", `${100 * share(x)}%`);
     for (const { name, expected, measured, positions, trained } of rows) {
       const three = (x) => x.toPrecision(3);
       const cells = line(trained ? "trained" : "", [name, "", three(measured), positions ? three(positions) : "none", positions ? three(measured / positions) : ""]);
       const track = make("div", "track", cells[1]);
       const put = (className, x) => make("span", className, track).style.setProperty("--at", `${100 * share(x)}%`);
-      if (positions) put("positions", positions);
+      if (positions) put("place", positions);
       if (expected !== null) put("expected", expected);
       put("measured", measured);
     }

@@ -23,11 +23,10 @@ class Sheet {
 
   // grid: {values, rows, columns: labels, every: [row, column] label each so many, most: largest magnitude,
   //        axes: [down, across], marks: [{row, column, span, colour, fine, under}], a whole row, whole columns or a cell framed, or a row underlined}
-  draw(grid, value, description) {
+  draw(grid, value, description, colours = inks(this.canvas), width = this.canvas.parentElement.clientWidth) {
     this.grid = grid;
-    const colours = inks(this.canvas), rows = grid.rows.length, columns = grid.columns.length;
+    const rows = grid.rows.length, columns = grid.columns.length;
     const left = grid.wide ?? 26, top = 17, right = 1;
-    const width = this.canvas.parentElement.clientWidth;
     const x = Math.min(this.shape.most, (width - left - right) / Math.max(1, columns)), y = this.shape.square ? x : this.shape.row;
     this.place = { left, top, x, y };
     const pen = sharp(this.canvas, width, top + rows * y + 2);
