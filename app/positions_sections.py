@@ -63,9 +63,9 @@ def schemes_section() -> None:
     st.subheader("Three ways to put them in", anchor=False)
     _schemes()
     st.write(
-        "One query and one key, drawn at random, stand at every pair of positions. Sinusoids depend on q − p among "
-        "themselves, but once they are added to tokens the cross terms q·PE(r) and PE(p)·k depend on both places. A "
-        "learned table promises nothing: it ends where it ends, and only what training has reached means anything. "
+        "One query and one key, drawn at random, stand at every pair of positions p and r. Products of two sinusoids "
+        "depend on p − r alone, but once they are added to tokens the cross terms q·PE(r) and PE(p)·k depend on each "
+        "place. A learned table promises nothing of the kind, and only the rows that training reached mean anything. "
         "Rotary positions turn q and k instead (Su et al. 2021), and the score itself depends on p − r alone."
     )
     st.latex(

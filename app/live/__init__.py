@@ -45,7 +45,9 @@ attention_panel = _component(
 )
 _FIGURES = (*_PANEL, "sheet.js", "plot.js")
 _POSITIONS = ("live.css", "controls.css", "positions.css")
-positions_panel = _component("positions_panel", (*_FIGURES, "clocks.js", "positions.js"), _POSITIONS)
+positions_panel = _component(
+    "positions_panel", (*_FIGURES, "clocks.js", "positions_facts.js", "positions.js"), _POSITIONS
+)
 order_panel = _component("order_panel", (*_FIGURES, "positions_order.js"), _POSITIONS)
 schemes_panel = _component("schemes_panel", (*_FIGURES, "positions_schemes.js"), _POSITIONS)
 sizes_panel = _component("sizes_panel", (*_FIGURES, "positions_sizes.js"), _POSITIONS)

@@ -142,7 +142,8 @@ def test_a_hand_points_up_at_position_0_and_turns_clockwise(page: Page) -> None:
     for k in (2, -1):
         slider(page, "k").evaluate("(e, k) => { e.value = k; e.dispatchEvent(new Event('input')); }", k)
         colour = page.locator("canvas.dial").evaluate(
-            """(canvas, [sin, cos]) => { const half = canvas.width / 2, reach = half - 20, pen = canvas.getContext("2d");
+            """(canvas, [sin, cos]) => {
+              const half = canvas.width / 2, reach = half - 20, pen = canvas.getContext("2d");
               return Array.from(pen.getImageData(half + sin * reach, half - cos * reach, 1, 1).data); }""",
             [math.sin(k), math.cos(k)],
         )
