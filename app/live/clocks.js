@@ -116,7 +116,7 @@ class Dial {
   }
 
   draw(size, hands, value, description, colours) {
-    const pen = sharp(this.canvas, size, size), margin = 20;
+    const pen = sharp(this.canvas, size, size), margin = 26;
     drawClock(pen, size / 2, size / 2, size / 2 - margin, hands, colours, true);
     pen.textBaseline = "middle";
     label(pen, "cos", size / 2, 8, "center", colours, { size: 12 });

@@ -154,8 +154,9 @@ class PositionsPanel extends LivePanel {
   drawNumbers({ p, k, pair, from, turned, table, omega }) {
     this.cells ??= this.layNumbers();
     const angle = k * omega[pair], wave = this.array("wavelength").values[pair], way = angle < 0 ? "anticlockwise" : "clockwise";
+    const turn = k ? `k·ω = ${threeDigits(angle).trim()} rad, ${Math.abs(angle / (2 * Math.PI)).toFixed(3)} turns ${way}.` : "k = 0: not turned.";
     this.tell(this.cells.title, `Pair i = ${pair}: dimensions ${2 * pair} and ${2 * pair + 1}`);
-    this.tell(this.cells.say, `ω = ${omega[pair].toPrecision(3)}: once around in ${wave < 1000 ? wave.toFixed(1) : Math.round(wave).toLocaleString("en")} positions. k·ω = ${threeDigits(angle).trim()} rad, ${Math.abs(angle / (2 * Math.PI)).toFixed(3)} turns ${way}.`);
+    this.tell(this.cells.say, `ω = ${omega[pair].toPrecision(3)}: once around in ${wave < 1000 ? wave.toFixed(1) : Math.round(wave).toLocaleString("en")} positions. ${turn}`);
     const [cos, sin] = this.array("turns").values.subarray(((k - this.header.offsets[0]) * omega.length + pair) * 2);
     const numbers = [cos, sin, -sin, cos, from[2 * pair], from[2 * pair + 1], turned[2 * pair], turned[2 * pair + 1], table[2 * pair], table[2 * pair + 1]];
     this.cells.numbers.forEach((cell, i) => this.tell(cell, threeDigits(numbers[i])));

@@ -44,12 +44,13 @@ class OrderPanel extends LivePanel {
     const { tokens, width, apart } = this.header, { order } = this.view, labels = order.map((place) => tokens[place]);
     this.drawChips(tokens, order);
     const size = order.length * width, outputs = this.array("outputs").values, again = this.array("again").values;
+    const wide = Math.max(26, Math.min(90, 10 + 7 * Math.max(0, ...tokens.map((token) => token.length))));
     const most = [outputs, again].reduce((most, values) => values.reduce((a, b) => Math.max(a, Math.abs(b)), most), 1e-9);
     this.sides.forEach(({ verdict, sheets }, side) => {
       const first = outputs.subarray(side * size, (side + 1) * size), second = again.subarray(side * size, (side + 1) * size);
       const difference = first.map((value, i) => value - second[i]);
       [first, second, difference].forEach((values, i) => {
-        const grid = { values, rows: labels, columns: countTo(width), every: [1, 16], most, axes: ["token", "dimension"], wide: 34 };
+        const grid = { values, rows: labels, columns: countTo(width), every: [1, 16], most, axes: ["token", "dimension"], wide };
         sheets[i].draw(grid, order.join("-"), `${sheets[i].title.textContent}: ${order.length} tokens by ${width} dimensions.`);
       });
       const same = apart[side] < 1e-4;

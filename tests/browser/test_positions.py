@@ -143,7 +143,7 @@ def test_a_hand_points_up_at_position_0_and_turns_clockwise(page: Page) -> None:
         slider(page, "k").evaluate("(e, k) => { e.value = k; e.dispatchEvent(new Event('input')); }", k)
         colour = page.locator("canvas.dial").evaluate(
             """(canvas, [sin, cos]) => {
-              const half = canvas.width / 2, reach = half - 20, pen = canvas.getContext("2d");
+              const half = canvas.width / 2, reach = half - 26, pen = canvas.getContext("2d");
               return Array.from(pen.getImageData(half + sin * reach, half - cos * reach, 1, 1).data); }""",
             [math.sin(k), math.cos(k)],
         )
