@@ -13,8 +13,14 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-# The modules whose panel_data(task, src, wish) answers: the block, and the view that it shows.
-PANELS = {"attention": "app.attention_view"}
+# What answers: module:function, called with task, source and wish, gives the block.
+PANELS = {
+    "attention": "app.attention_view:panel_block",
+    "positions": "app.positions_view:panel_data",
+    "order": "app.positions_sections:order_data",
+    "schemes": "app.positions_sections:schemes_data",
+    "sizes": "app.positions_sections:sizes_data",
+}
 
 
 def address(panel: str) -> str:
@@ -39,7 +45,8 @@ def answer(request: Request) -> Response:
     from app.source import within_reach
     from transformer import TASKS
 
-    panel = importlib.import_module(PANELS[name])
+    module, _, function = PANELS[name].partition(":")
+    block_of = getattr(importlib.import_module(module), function)
     try:
         question = json.loads(request.query_params.get("q", ""))
         task = TASKS[question["task"]]()
@@ -47,8 +54,9 @@ def answer(request: Request) -> Response:
         task.tokenizer.labels(within_reach(task, src))
     except (ValueError, KeyError, TypeError) as error:
         return PlainTextResponse(f"the question cannot be read: {error!r}", 400)
-    block, _ = panel.panel_data(task, src, wish)
-    return Response(block, media_type="application/octet-stream", headers={"Cache-Control": "no-store"})
+    return Response(
+        block_of(task, src, wish), media_type="application/octet-stream", headers={"Cache-Control": "no-store"}
+    )
 
 
 def routes() -> list[Route]:

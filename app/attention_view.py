@@ -80,6 +80,11 @@ def panel_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> tuple[byt
     return pack(header, shown), view
 
 
+def panel_block(task: Task, src: list[int], wish: Mapping[str, Any]) -> bytes:
+    """The block alone, for a question asked while a control is dragged."""
+    return panel_data(task, src, wish)[0]
+
+
 def _write_link(view: View) -> None:
     link = view.link()
     for name in FIELDS:

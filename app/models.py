@@ -6,7 +6,7 @@ import streamlit as st
 import torch
 
 from app.setup import ROOT
-from transformer import TASKS, Checkpoint, Transformer, load_checkpoint
+from transformer import TASKS, Checkpoint, Transformer, load_checkpoint, without_positions
 from transformer.train.__main__ import QUICK_CONFIG
 from transformer.zoo import checkpoint_name
 
@@ -18,6 +18,12 @@ def shipped(name: str) -> Checkpoint:
     """A checkpoint of assets/checkpoints by name. The model is shared: it is only ever read."""
     torch.set_num_threads(1)  # a second thread makes small passes slower whenever a core is busy
     return load_checkpoint(CHECKPOINTS / f"{name}.safetensors")
+
+
+@st.cache_resource(show_spinner=False)
+def shipped_without_positions(name: str) -> Transformer:
+    """The same weights with the positions left out; shared too."""
+    return without_positions(shipped(name).model)
 
 
 @st.cache_resource(show_spinner=False, max_entries=200)

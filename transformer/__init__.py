@@ -8,7 +8,18 @@ from .config import TransformerConfig
 from .decode import DecodeStep, greedy_decode
 from .masks import causal_mask, padding_mask
 from .model import Transformer
-from .positional import angular_frequencies, rotate, rotation, sinusoidal_encoding
+from .order import (
+    added_scores,
+    diagonals,
+    embedding_rms,
+    expected_token_rms,
+    float32_encoding,
+    nearest_positions,
+    permuted_outputs,
+    rotary_scores,
+    without_positions,
+)
+from .positional import angular_frequencies, rotate, rotation, rotation_blocks, sinusoidal_encoding, wavelengths
 from .presets import PRESET_NOTES, PRESETS
 from .subwords import SubwordTokenizer
 from .tasks import (
@@ -61,22 +72,33 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "TranslationTask",
+    "added_scores",
     "angular_frequencies",
     "attention",
     "attention_scores",
     "attention_weights",
     "causal_mask",
+    "diagonals",
+    "embedding_rms",
     "exact_match",
+    "expected_token_rms",
+    "float32_encoding",
     "greedy_decode",
     "head_similarity",
     "load_checkpoint",
     "load_training",
+    "nearest_positions",
     "padding_mask",
+    "permuted_outputs",
+    "rotary_scores",
     "rotate",
     "rotation",
+    "rotation_blocks",
     "row_entropy",
     "save_checkpoint",
     "sequence_loss",
     "sinusoidal_encoding",
     "train",
+    "wavelengths",
+    "without_positions",
 ]

@@ -34,17 +34,23 @@ class Embedding(nn.Module):
 
         Raises ValueError for ids of the wrong kind, outside the vocabulary, or beyond max_len positions.
         """
-        self._check(ids, offset)
-        positions = slice(offset, offset + ids.shape[1])
-        x = self.token(ids) * self.scale
-        if self.position is not None:
-            x = x + self.position.weight[positions]
-        elif table is not None:
-            x = x + table[positions]
-        x = self.dropout(x)
+        tokens, positions = self.parts(ids, offset, table)
+        x = self.dropout(tokens if positions is None else tokens + positions)
         if trace is not None:
             trace.residual[self.site] = x
         return x
+
+    def parts(self, ids: Tensor, offset: int, table: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """The two summands of Eq. 2.7: scaled embeddings (B, T, d_model) and positions (T, d_model) or None.
+
+        Arguments and errors as for a call.
+        """
+        self._check(ids, offset)
+        positions = slice(offset, offset + ids.shape[1])
+        tokens = self.token(ids) * self.scale
+        if self.position is not None:
+            return tokens, self.position.weight[positions]
+        return tokens, None if table is None else table[positions]
 
     def _check(self, ids: Tensor, offset: int) -> None:
         if ids.ndim != 2 or ids.dtype not in (torch.int64, torch.int32):

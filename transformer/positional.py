@@ -1,5 +1,7 @@
 """How order gets in: sinusoids added to embeddings, or rotations of queries and keys."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -14,25 +16,42 @@ def angular_frequencies(d_model: int) -> Tensor:
     return 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
 
 
-def sinusoidal_encoding(T: int, d_model: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """PE[p, 2i] = sin(p omega_i), PE[p, 2i+1] = cos(p omega_i): (T, d_model), paper section 3.5.
+def wavelengths(d_model: int) -> Tensor:
+    """Positions after which each pair is back where it was, 2 pi / omega_i, in double: (d_model/2,).
 
-    Computed in double and rounded once: angles taken in float32 lose 4e-5 by position 600.
+    From 2 pi to 10000^((d_model - 2) / d_model) times 2 pi. Raises ValueError when d_model is odd.
     """
-    angles = torch.arange(T, dtype=torch.float64).unsqueeze(1) * angular_frequencies(d_model)
+    return 2 * math.pi / angular_frequencies(d_model)
+
+
+def sinusoidal_encoding(T: int, d_model: int, dtype: torch.dtype = torch.float32, offset: int = 0) -> Tensor:
+    """PE[p, 2i] = sin(p omega_i), PE[p, 2i+1] = cos(p omega_i): (T, d_model), treatise Eq. 2.5 and 2.6.
+
+    The first row is position ``offset``, which may be negative. Computed in double and rounded once:
+    angles taken in float32 lose 4e-5 by position 600.
+    """
+    positions = torch.arange(offset, offset + T, dtype=torch.float64)
+    angles = positions.unsqueeze(1) * angular_frequencies(d_model)
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1).to(dtype)
+
+
+def rotation_blocks(k: float | Tensor, d_model: int) -> Tensor:
+    """What an offset k does to each pair, in double: (d_model/2, 2, 2), or (..., d_model/2, 2, 2) for many k.
+
+    The matrix of treatise Eq. 2.8, [[cos, sin], [-sin, cos]] of k omega_i. It acts on (sin, cos), and in the
+    plane with sin to the right and cos upwards it turns clockwise for positive k.
+    """
+    angles = torch.as_tensor(k, dtype=torch.float64).unsqueeze(-1) * angular_frequencies(d_model)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.stack((torch.stack((cos, sin), -1), torch.stack((-sin, cos), -1)), -2)
 
 
 def rotation(k: float, d_model: int, dtype: torch.dtype = torch.float32) -> Tensor:
     """R_k with R_k PE(p) = PE(p + k) for every p: block-diagonal (d_model, d_model), treatise Eq. 2.8.
 
-    Each pair (sin, cos) is turned by its own angle k omega_i:
-    [[cos, sin], [-sin, cos]], clockwise in the (sin, cos) plane.
+    Its blocks are those of ``rotation_blocks``: each pair (sin, cos) is turned by its own angle k omega_i.
     """
-    angles = k * angular_frequencies(d_model)
-    cos, sin = angles.cos(), angles.sin()
-    blocks = torch.stack((torch.stack((cos, sin), -1), torch.stack((-sin, cos), -1)), -2)
-    return torch.block_diag(*blocks).to(dtype)
+    return torch.block_diag(*rotation_blocks(k, d_model)).to(dtype)
 
 
 def rotate(x: Tensor, offset: int = 0) -> Tensor:

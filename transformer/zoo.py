@@ -22,7 +22,8 @@ def recipes() -> dict[str, tuple[str, ...]]:
     """For each checkpoint's name the arguments of ``python -m transformer.train`` that make it.
 
     The reversal task at every width by every number of heads, at width 64 with 4 heads for every width of a
-    head, and each other task once. A name is TASK-dD-hH, with -kK where the head's width is not D / H.
+    head and once with learned positions, and each other task once. A name is TASK-dD-hH, with -kK where the
+    head's width is not D / H and -POSITIONAL where positions are not sinusoidal.
     """
     sizes = [(d, h, None) for d in WIDTHS for h in HEADS] + [(64, 4, k) for k in HEAD_WIDTHS if k != 16]
     made = {}
@@ -32,6 +33,7 @@ def recipes() -> dict[str, tuple[str, ...]]:
         # Twice as wide wants a smaller step.
         arguments += ("--lr", "5e-3") if d_model == 128 else ()
         made[checkpoint_name("reverse", d_model, n_heads, d_head)] = arguments
+    made[checkpoint_name("reverse", 64, 4, positional="learned")] = ("reverse", *_COMMON, "--set", "positional=learned")
     for task in TASKS:
         if task != "reverse":
             extra = ("--batch-size", "64", "--lr", "3e-3") if task == "addition" else ()
@@ -39,10 +41,13 @@ def recipes() -> dict[str, tuple[str, ...]]:
     return made
 
 
-def checkpoint_name(task: str, d_model: int, n_heads: int, d_head: int | None = None) -> str:
+def checkpoint_name(
+    task: str, d_model: int, n_heads: int, d_head: int | None = None, positional: str = "sinusoidal"
+) -> str:
     """The name under which a model of these sizes ships, if it does; d_head None or d_model / n_heads is left out."""
     usual = d_head is None or d_head * n_heads == d_model
-    return f"{task}-d{d_model}-h{n_heads}" + ("" if usual else f"-k{d_head}")
+    name = f"{task}-d{d_model}-h{n_heads}" + ("" if usual else f"-k{d_head}")
+    return name if positional == "sinusoidal" else f"{name}-{positional}"
 
 
 def _make(name: str, out: Path) -> str:

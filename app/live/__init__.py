@@ -43,3 +43,11 @@ decode_player = _component("decode_player", (*_DRAWING, "player.js"), ("live.css
 attention_panel = _component(
     "attention_panel", (*_PANEL, "attention.js"), ("live.css", "controls.css", "attention.css")
 )
+_FIGURES = (*_PANEL, "sheet.js", "plot.js")
+_POSITIONS = ("live.css", "controls.css", "positions.css")
+positions_panel = _component(
+    "positions_panel", (*_FIGURES, "clocks.js", "positions_facts.js", "positions.js"), _POSITIONS
+)
+order_panel = _component("order_panel", (*_FIGURES, "positions_order.js"), _POSITIONS)
+schemes_panel = _component("schemes_panel", (*_FIGURES, "positions_schemes.js"), _POSITIONS)
+sizes_panel = _component("sizes_panel", (*_FIGURES, "positions_sizes.js"), _POSITIONS)

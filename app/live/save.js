@@ -1,8 +1,7 @@
 // Every figure leaves the page from itself: as PNG as it is seen, as SVG, or its numbers as CSV.
 
 function saveMenu(box, name, canvas, grid) {
-  const kinds = { PNG: savePng, SVG: saveSvg, CSV: saveCsv };
-  menuOf(box, name, Object.fromEntries(Object.entries(kinds).map(([kind, write]) => [kind, () => write(name, canvas(), grid())])));
+  menuOf(box, name, { PNG: () => savePng(name, canvas()), SVG: () => saveSvg(name, canvas(), grid()), CSV: () => saveCsv(name, canvas(), grid()) });
 }
 
 // A table's numbers as CSV: lines() gives rows of cells, the first one naming them.
@@ -13,6 +12,7 @@ function saveTableMenu(box, name, lines) {
 
 const quoted = (cell) => (typeof cell === "number" ? cell : `"${String(cell).replaceAll('"', '""')}"`);
 
+// kinds: {name on the button: what writes it}.
 function menuOf(box, name, kinds) {
   const menu = document.createElement("details");
   menu.className = "save";

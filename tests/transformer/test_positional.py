@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.transformer.small import seeded
-from transformer import angular_frequencies, rotate, rotation, sinusoidal_encoding
+from transformer import angular_frequencies, rotate, rotation, rotation_blocks, sinusoidal_encoding, wavelengths
 
 DOUBLE = torch.float64
 
@@ -22,6 +22,21 @@ def test_frequencies_of_width_4_are_1_and_a_hundredth():
 def test_the_longest_wavelength_at_width_128_is_8660_turns():
     # 10000^(126/128) = 8659.64, not the 10,000 that only an endless width would reach.
     assert 1 / angular_frequencies(128)[-1].item() == pytest.approx(8659.64, abs=0.01)
+
+
+def test_wavelengths_run_from_one_turn_to_just_under_ten_thousand():
+    # 2 pi, 200 pi at width 4; 10000^((d - 2) / d) times 2 pi at the end of any width.
+    torch.testing.assert_close(
+        wavelengths(4), torch.tensor([2 * math.pi, 200 * math.pi], dtype=DOUBLE), rtol=1e-15, atol=0
+    )
+    assert wavelengths(22)[-1].item() == pytest.approx(10000 ** (20 / 22) * 2 * math.pi, rel=1e-13)
+
+
+def test_a_table_may_begin_anywhere():
+    table = sinusoidal_encoding(9, 10, DOUBLE, offset=-3)
+    assert torch.equal(table[3:], sinusoidal_encoding(6, 10, DOUBLE))
+    # sin(-2), cos(-2)
+    torch.testing.assert_close(table[1, :2], torch.tensor([-0.90929743, -0.41614684], dtype=DOUBLE), rtol=0, atol=1e-8)
 
 
 def test_position_1_of_width_4():
@@ -94,6 +109,21 @@ def test_each_pair_of_dimensions_turns_by_itself():
     assert (R[inside] != 0).all()
 
 
+def test_many_offsets_at_once_are_the_blocks_of_each():
+    blocks = rotation_blocks(torch.tensor([-2.0, 0.0, 7.0]), 6)
+    assert blocks.shape == (3, 3, 2, 2)
+    for block, k in zip(blocks, [-2, 0, 7], strict=True):
+        assert torch.equal(torch.block_diag(*block), rotation(k, 6, DOUBLE))
+
+
+def test_an_offset_turns_a_quarter_clockwise_with_sin_to_the_right_and_cos_up():
+    # Up, (sin, cos) = (0, 1), goes to the right, (1, 0): position pi/2 of the pair with omega 1.
+    quarter = rotation_blocks(math.pi / 2, 2)[0]
+    torch.testing.assert_close(
+        quarter @ torch.tensor([0.0, 1.0], dtype=DOUBLE), torch.tensor([1.0, 0.0], dtype=DOUBLE), rtol=0, atol=1e-15
+    )
+
+
 def test_rotary_turns_a_pair_by_its_position():
     # The vector (1, 0) at positions 0, 1, 2 with omega_0 = 1.
     turned = rotate(torch.tensor([[1.0, 0.0]]).expand(3, 2))
@@ -138,8 +168,8 @@ def test_rotary_scores_depend_on_the_distance_only():
 @pytest.mark.parametrize(
     "make",
     [lambda d: angular_frequencies(d), lambda d: sinusoidal_encoding(5, d), lambda d: rotation(1, d),
-     lambda d: rotate(torch.zeros(5, d))],
-    ids=["frequencies", "encoding", "rotation", "rotary"],
+     lambda d: rotate(torch.zeros(5, d)), lambda d: wavelengths(d), lambda d: rotation_blocks(1, d)],
+    ids=["frequencies", "encoding", "rotation", "rotary", "wavelengths", "blocks"],
 )  # fmt: skip
 @pytest.mark.parametrize("d", [7, 1, 0])
 def test_a_width_without_pairs_is_refused(make, d):

@@ -23,7 +23,7 @@ def test_all_together_are_small() -> None:
 def test_a_checkpoint_is_what_its_name_and_its_header_say(path) -> None:
     checkpoint = load_checkpoint(path)
     config = checkpoint.config
-    name = checkpoint_name(checkpoint.task.name, config.d_model, config.n_heads, config.head_width)
+    name = checkpoint_name(checkpoint.task.name, config.d_model, config.n_heads, config.head_width, config.positional)
     assert name == path.stem
     assert checkpoint.training["steps_done"] == 4000
     fresh = torch.Generator().manual_seed(FRESH_SEED + checkpoint.training["seed"])
@@ -34,6 +34,7 @@ def test_a_checkpoint_is_what_its_name_and_its_header_say(path) -> None:
 def test_names() -> None:
     assert checkpoint_name("reverse", 64, 4) == checkpoint_name("reverse", 64, 4, 16) == "reverse-d64-h4"
     assert checkpoint_name("reverse", 64, 4, 8) == "reverse-d64-h4-k8"
+    assert checkpoint_name("reverse", 64, 4, positional="learned") == "reverse-d64-h4-learned"
 
 
 def test_an_unknown_name_is_refused(capsys) -> None:
