@@ -6,10 +6,12 @@ from .cache import KVCache
 from .checkpoint import Checkpoint, load_checkpoint, load_training, save_checkpoint
 from .config import TransformerConfig
 from .decode import DecodeStep, greedy_decode
+from .expected import expected_entropy, expected_largest, expected_slope, expected_trace, median_slope
 from .masks import causal_mask, padding_mask
 from .model import Transformer
 from .positional import angular_frequencies, rotate, rotation, sinusoidal_encoding
 from .presets import PRESET_NOTES, PRESETS
+from .saturation import head_saturation, jacobian_trace, sigmoid_slope, softmax_jacobian, typical_gap
 from .tasks import TASKS, AdditionTask, Batch, CopyTask, DateTask, NumberTask, ReversalTask, SortTask, Task
 from .tokenizer import BOS, EOS, PAD, SymbolTokenizer, Tokenizer
 from .trace import AttentionRecord, AttentionSite, ResidualSite, Trace
@@ -51,16 +53,26 @@ __all__ = [
     "attention_weights",
     "causal_mask",
     "exact_match",
+    "expected_entropy",
+    "expected_largest",
+    "expected_slope",
+    "expected_trace",
     "greedy_decode",
+    "head_saturation",
     "head_similarity",
+    "jacobian_trace",
     "load_checkpoint",
     "load_training",
+    "median_slope",
     "padding_mask",
     "rotate",
     "rotation",
     "row_entropy",
     "save_checkpoint",
     "sequence_loss",
+    "sigmoid_slope",
     "sinusoidal_encoding",
+    "softmax_jacobian",
     "train",
+    "typical_gap",
 ]

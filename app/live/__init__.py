@@ -43,3 +43,8 @@ decode_player = _component("decode_player", (*_DRAWING, "player.js"), ("live.css
 attention_panel = _component(
     "attention_panel", (*_PANEL, "attention.js"), ("live.css", "controls.css", "attention.css")
 )
+_FIGURES = (*_PANEL, "figure.js", "chart.js")
+_SATURATION = ("live.css", "controls.css", "saturation.css")
+saturation_panel = _component("saturation_panel", (*_FIGURES, "saturation.js"), _SATURATION)
+own_panel = _component("own_panel", (*_FIGURES, "own.js"), _SATURATION)
+runs_panel = _component("runs_panel", (*_FIGURES, "runs.js"), _SATURATION)

@@ -1,13 +1,14 @@
 // Every figure leaves the page from itself: as PNG as it is seen, as SVG, or its numbers as CSV.
 
-function saveMenu(box, name, canvas, grid) {
+// writers: by the name of a kind, what writes a file from (name, canvas, grid or figure).
+function saveMenu(box, name, canvas, grid, writers = { PNG: savePng, SVG: saveSvg, CSV: saveCsv }) {
   const menu = document.createElement("details");
   menu.className = "save";
   const summary = document.createElement("summary");
   summary.textContent = "save";
   summary.setAttribute("aria-label", `Save ${name}`);
   menu.append(summary);
-  for (const [kind, write] of Object.entries({ PNG: savePng, SVG: saveSvg, CSV: saveCsv })) {
+  for (const [kind, write] of Object.entries(writers)) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = kind;
