@@ -24,7 +24,7 @@ from app.saturation_state import (
     models_of,
     sizes,
 )
-from app.saturation_words import NOTES, about_runs, why
+from app.saturation_words import NOTES, about_runs, equations
 from app.text import literal
 from transformer import (
     Task,
@@ -69,7 +69,7 @@ def show(task: Task, src: list[int]) -> None:
             if changed:
                 st.info(literal(" ".join(changed)))
     _drawn()
-    why()
+    equations()
     code(*DRAWN_BY)
     st.subheader("Your model’s own q and k", anchor=False)
     _own(task, src)

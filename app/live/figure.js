@@ -6,7 +6,7 @@ class Figure {
     const head = make("figcaption", "", this.box);
     this.title = make("h3", "", head, title);
     this.height = height;
-    saveMenu(head, title, () => this.canvas, () => this, { PNG: savePng, SVG: saveDrawing, CSV: saveRows });
+    saveMenu(head, this.title, () => this.canvas, () => this, { PNG: savePng, SVG: saveDrawing, CSV: saveRows });
     this.canvas = make("canvas", "", make("div", "", this.box));
     this.canvas.setAttribute("role", "img");
     this.note = make("p", "note quiet", this.box, note);
@@ -92,7 +92,7 @@ function four(x) {
   if (Number.isNaN(x)) return "–";
   const size = Math.abs(x);
   if (size === 0) return "0";
-  if (size < 0.001) return x.toExponential(2);
+  if (size < 0.001 || size >= 1e7) return x.toExponential(2).replace("+", "");
   if (size >= 1000) return Math.round(x).toLocaleString("en");
   return x.toPrecision(4);
 }

@@ -24,7 +24,7 @@ class SaturationPanel extends LivePanel {
       },
       change: () => {
         this.held = false;
-        this.commit();
+        this.choose({});
       },
     });
     make("span", "quiet", controls, "keys");
@@ -88,6 +88,7 @@ class SaturationPanel extends LivePanel {
     this.draw();
   }
 
+  // Drawn at once; the choice is sent, for the link, when it is let go.
   toWidth(index) {
     this.view = { ...this.view, width: this.header.widths[index] };
     this.draw();
@@ -201,7 +202,7 @@ class SaturationPanel extends LivePanel {
     const wanted = this.scale.value(event.clientX - this.chart.canvas.getBoundingClientRect().left);
     const distance = (width) => Math.abs(Math.log(width / wanted));
     this.toWidth(this.header.widths.reduce((best, width, i, all) => (distance(width) < distance(all[best]) ? i : best), 0));
-    this.commit();
+    this.choose({});
   }
 
   key(event) {
@@ -210,7 +211,7 @@ class SaturationPanel extends LivePanel {
     if (to === undefined) return;
     event.preventDefault();
     this.toWidth(Math.min(last, Math.max(0, to)));
-    this.commit();
+    this.choose({});
   }
 
   destroy() {

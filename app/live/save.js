@@ -1,19 +1,21 @@
 // Every figure leaves the page from itself: as PNG as it is seen, as SVG, or its numbers as CSV.
 
-// writers: by the name of a kind, what writes a file from (name, canvas, grid or figure).
-function saveMenu(box, name, canvas, grid, writers = { PNG: savePng, SVG: saveSvg, CSV: saveCsv }) {
+// heading: the element that holds the figure's title, which may change; writers: by the name of a kind, what writes a file from (name, canvas, grid or figure).
+function saveMenu(box, heading, canvas, grid, writers = { PNG: savePng, SVG: saveSvg, CSV: saveCsv }) {
   const menu = document.createElement("details");
   menu.className = "save";
   const summary = document.createElement("summary");
   summary.textContent = "save";
-  summary.setAttribute("aria-label", `Save ${name}`);
+  const name = () => summary.setAttribute("aria-label", `Save ${heading.textContent}`);
+  new MutationObserver(name).observe(heading, { childList: true });
+  name();
   menu.append(summary);
   for (const [kind, write] of Object.entries(writers)) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = kind;
     button.addEventListener("click", () => {
-      write(name, canvas(), grid());
+      write(heading.textContent, canvas(), grid());
       menu.open = false;
     });
     menu.append(button);
