@@ -11,7 +11,7 @@ from app.code import code
 from app.live import own_panel, pack, runs_panel, saturation_panel
 from app.models import describe, shipped, untrained
 from app.runtime import prepare
-from app.saturation_run import WIDTHS, measured, of_batch, of_sequence, one_row, theory
+from app.saturation_run import NUMBERS, QUANTITIES, WIDTHS, measured, of_batch, of_sequence, one_row, theory
 from app.saturation_state import (
     DrawView,
     ModelView,
@@ -90,6 +90,7 @@ def _drawn() -> None:
         "count": count,
         "drawn": {"keys": view.keys},
         "widths": WIDTHS,
+        "quantities": QUANTITIES,
         "notes": NOTES,
     }
     arrays = {**_one_row(*drawn), "measured": _measured(*drawn), "theory": _theory(view.keys)}
@@ -100,15 +101,22 @@ def _drawn() -> None:
 def _own(task: Task, src: list[int]) -> None:
     view, count = _chosen("own")
     name = model_for(task.name, view)
-    view = st.session_state[_store("own")] = replace(view, model=name)
+    view = replace(view, model=name)
     models = [{"name": one, "d_k": sizes(one)[2], "label": _label(one)} for one in models_of(task.name)]
     checkpoint, blank = shipped(name), untrained(task.name, *sizes(name))
     arrays: dict[str, np.ndarray] = {}
     for learned, model in (("trained", checkpoint.model), ("untrained", blank)):
-        for sample, found in (("own", of_sequence(model, task, src)), ("batch", _of_batch(name, learned))):
-            arrays |= {f"{learned}-{sample}-{site}": numbers for site, numbers in found.items()}
+        found = of_sequence(model, task, src) if view.sample == "own" else _of_batch(name, learned)
+        arrays |= {f"{learned}-{site}": numbers for site, numbers in found.items()}
     most = max(task.max_source, task.max_target + 1, len(src) + 1)
-    header = {"view": asdict(view), "count": count, "models": models, "keys": most, "status": describe(checkpoint)}
+    header = {
+        "view": asdict(view),
+        "count": count,
+        "models": models,
+        "numbers": NUMBERS,
+        "keys": most,
+        "status": describe(checkpoint),
+    }
     _mount("own", own_panel, pack(header, arrays))
 
 

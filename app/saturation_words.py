@@ -43,10 +43,11 @@ def equations() -> None:
     )
     with st.expander("Why √d_k?"):
         st.write(
-            "A dot product adds up d_k independent terms of mean 0 and variance 1, so its variance is d_k, and that of "
+            "The paper suspects that long dot products push softmax where it is flat (3.2.1, note 4). In numbers: a "
+            "dot product adds up d_k independent terms of mean 0 and variance 1, so its variance is d_k, and that of "
             "the gap between two keys 2 d_k. Divided by √d_k both stop growing. J is all that a change of the logits "
-            "can do to the weights. Its columns sum to zero, because weight only moves between keys, and its trace says "
-            "how much can move at all: nothing once one key has everything."
+            "can do to the weights. Its columns sum to zero, because weight only moves between keys, and its trace "
+            "says how much can move at all: nothing once one key has everything."
         )
         st.write(
             "With two keys the trace is 2 σ′(gap). At a gap of one standard deviation, √(2 d_k), σ′ is about "

@@ -80,6 +80,11 @@ class SvgPen {
   }
 }
 
+// Words that have not changed need no new layout.
+function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
 // Blue is with the division, orange without, in every figure of the page.
 function sideLegend(parent, without) {
   const legend = make("div", "legend sides", parent);

@@ -1,7 +1,6 @@
 // A model's own q and k: for every layer and head one number with the division by sqrt(d_k), and with it undone.
 const SITE_NAMES = { encoder: "Encoder self", decoder: "Decoder self", cross: "Cross" };
 const NUMBER_NAMES = { variance: "variance of q·k", gap: "variance of the gap", entropy: "row entropy", largest: "largest weight", trace: "trace of the Jacobian" };
-const NUMBERS = Object.keys(NUMBER_NAMES);
 const SPREADS = { min: 0.01, max: 1e8 }; // one axis for all models
 
 class OwnPanel extends LivePanel {
@@ -44,8 +43,8 @@ class OwnPanel extends LivePanel {
     this.showSite(site);
     this.showSample(sample);
     this.showLearned(learned);
-    const { shape, values } = this.array(`${learned}-${sample}-${site}`), [layers, heads] = shape, n = NUMBERS.indexOf(number);
-    const of = (layer, head, side) => values[((layer * heads + head) * NUMBERS.length + n) * 2 + side];
+    const { shape, values } = this.array(`${learned}-${site}`), [layers, heads] = shape, { numbers } = this.header, n = numbers.indexOf(number);
+    const of = (layer, head, side) => values[((layer * heads + head) * numbers.length + n) * 2 + side];
     const axis = { variance: SPREADS, gap: SPREADS, entropy: { min: 0, max: Math.log(this.header.keys), linear: true } }[number] ?? { min: 0, max: 1, linear: true };
     const theory = { variance: [1, d_k], gap: [2, 2 * d_k] }[number] ?? [];
     this.figure.title.textContent = `${SITE_NAMES[site]}-attention: ${NUMBER_NAMES[number]}, by layer and head`;
@@ -54,7 +53,7 @@ class OwnPanel extends LivePanel {
     const said = each(layers, heads).map(([layer, head]) => `layer ${layer + 1} head ${head + 1}: ${four(of(layer, head, 0))} divided, ${four(of(layer, head, 1))} not`);
     this.figure.draw((pen, width, height, colours) => paintHeads(pen, width, height, { layers, heads, of, axis, theory }, colours), rows, this.at, `${this.figure.title.textContent}. ${said.join("; ")}.`);
     const mean = (when, side) => {
-      const all = this.array(`${when}-${sample}-${site}`).values.filter((_, i) => i % (2 * NUMBERS.length) === 2 * n + side);
+      const all = this.array(`${when}-${site}`).values.filter((_, i) => i % (2 * numbers.length) === 2 * n + side);
       return four(all.reduce((a, b) => a + b, 0) / all.length);
     };
     const beside = theory.length ? `; independent components of variance 1 would give ${four(theory[0])} and ${four(theory[1])} (thin marks)` : "";

@@ -98,9 +98,11 @@ class SaturationPanel extends LivePanel {
     const { widths } = this.header, { width } = this.view, at = widths.indexOf(width);
     this.width.show(at, width);
     this.width.input.setAttribute("aria-valuetext", width);
+    // Pictures first, words after: a picture reads its width, and after a change of words that costs a new layout.
     SIDES.forEach((name, side) => this.drawSide(side, at));
-    this.drawTell(at);
     this.drawCurve(at);
+    SIDES.forEach((name, side) => this.tellSide(side, at));
+    this.drawTell(at);
     this.drawTable(at);
   }
 
@@ -113,7 +115,7 @@ class SaturationPanel extends LivePanel {
   drawSide(side, at) {
     const { keys } = this.header.drawn, { bars, jacobian } = this.sides[side];
     const weights = this.slice("weights", side, at), scores = this.slice("scores", side, at);
-    const [entropy, trace, entry] = ["entropy", "trace", "entry"].map((name) => this.slice(name, side, at)[0]);
+    const [trace, entry] = [this.slice("trace", side, at)[0], this.slice("entry", side, at)[0]];
     const colour = (colours) => `rgb(${(side ? colours.opposite : colours.ink).join()})`;
     bars.draw(
       (pen, width, height, colours) => paintBars(pen, width, height, weights, scores, colour(colours), colours),
@@ -121,10 +123,15 @@ class SaturationPanel extends LivePanel {
       at,
       `Weights of ${keys} keys at d_k ${this.view.width}, ${SIDES[side]}: ${Array.from(weights, digits).join(", ")}`,
     );
-    bars.note.textContent = `largest ${four(Math.max(...weights))}   entropy ${four(entropy)} of ${four(Math.log(keys))} nats`;
     const names = Array.from(weights, (_, i) => String(i + 1));
     const grid = { name: `Jacobian, ${SIDES[side]}`, weights: { shape: [1, 1, keys, keys], values: this.slice("jacobian", side, at) }, rows: names, columns: names, shown: keys, current: -1, bare: true, most: LARGEST_ENTRY };
     jacobian.draw(grid, at, `${grid.name}: ds_i/dz_j for ${keys} keys at d_k ${this.view.width}; trace ${four(trace)}, largest entry ${four(entry)}.`);
+  }
+
+  tellSide(side, at) {
+    const { keys } = this.header.drawn, { bars, jacobian } = this.sides[side];
+    const [entropy, trace, entry] = ["entropy", "trace", "entry"].map((name) => this.slice(name, side, at)[0]);
+    bars.note.textContent = `largest ${four(Math.max(...this.slice("weights", side, at)))}   entropy ${four(entropy)} of ${four(Math.log(keys))} nats`;
     const sums = Array.from(this.slice("column_sums", side, at));
     const worst = sums.reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a), 0);
     const listed = keys <= 8 ? sums.map((sum) => (sum ? sum.toExponential(0).replaceAll("-", "−") : "0")).join("  ") : `at most ${Math.abs(worst).toExponential(0)} from 0`;
@@ -141,7 +148,7 @@ class SaturationPanel extends LivePanel {
 
   // Four numbers of a quantity at one width: theory with and without the division, then the same measured.
   numbers(quantity, at) {
-    const q = QUANTITIES.indexOf(quantity), count = this.header.widths.length;
+    const q = this.header.quantities.indexOf(quantity), count = this.header.widths.length;
     const theory = this.array("theory").values, measured = this.array("measured").values;
     const place = (side) => (q * 2 + side) * count + at;
     return { theory: [0, 1].map((side) => theory[place(side)]), measured: [0, 1].map((side) => measured.subarray(3 * place(side), 3 * place(side) + 3)) };
@@ -166,15 +173,16 @@ class SaturationPanel extends LivePanel {
       const chart = { x: { min: 1, max: widths.at(-1), ticks: widths.filter(isPower), name: "d_k" }, y: { min: min * 0.6, max: max * 1.15 }, now: widths[at], series };
       this.scale = paintChart(pen, width, height, chart, colours);
     };
-    this.chart.title.textContent = slopes ? "Gradient σ′(gap) between two keys, against d_k" : `${QUANTITY_NAMES[curve][0].toUpperCase()}${QUANTITY_NAMES[curve].slice(1)}, against d_k`;
+    const title = slopes ? "Gradient σ′(gap) between two keys, against d_k" : `${QUANTITY_NAMES[curve][0].toUpperCase()}${QUANTITY_NAMES[curve].slice(1)}, against d_k`;
     const rows = () => [["quantity", "divided", "d_k", "theory", "measured", "low", "high"],
       ...shown.flatMap((name) => [0, 1].flatMap((side) => widths.map((d_k, i) => {
         const { theory, measured } = this.numbers(name, i);
         return [name, side ? "no" : "yes", d_k, theory[side], ...measured[side]];
       })))];
     const { theory, measured } = this.numbers(curve, at);
-    this.chart.draw(paint, rows, at, `${this.chart.title.textContent}. At d_k ${widths[at]}: theory ${four(theory[0])} divided, ${four(theory[1])} not; measured ${four(measured[0][0])} and ${four(measured[1][0])}.`);
-    this.chart.note.textContent = this.header.notes[curve];
+    this.chart.draw(paint, rows, at, `${title}. At d_k ${widths[at]}: theory ${four(theory[0])} divided, ${four(theory[1])} not; measured ${four(measured[0][0])} and ${four(measured[1][0])}.`);
+    say(this.chart.title, title);
+    say(this.chart.note, this.header.notes[curve]);
   }
 
   drawTable(at) {
