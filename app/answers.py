@@ -20,6 +20,9 @@ PANELS = {
     "order": "app.positions_sections:order_data",
     "schemes": "app.positions_sections:schemes_data",
     "sizes": "app.positions_sections:sizes_data",
+    "saturation": "app.saturation_view:drawn_data",
+    "own": "app.saturation_view:own_data",
+    "runs": "app.saturation_view:runs_data",
 }
 
 

@@ -8,6 +8,8 @@ import streamlit as st
 
 
 def code(*functions: Callable[..., Any]) -> None:
-    """An expander with the functions' own source."""
+    """Under a closed heading: where each function stands, and its source."""
     with st.expander("Show me the code"):
-        st.code("\n\n".join(inspect.getsource(function) for function in functions), language="python")
+        for function in functions:
+            st.caption(f"`{function.__module__}.{function.__qualname__}`")
+            st.code(inspect.getsource(inspect.unwrap(function)), language="python")

@@ -6,6 +6,7 @@ from .cache import KVCache
 from .checkpoint import Checkpoint, load_checkpoint, load_training, save_checkpoint
 from .config import TransformerConfig
 from .decode import DecodeStep, greedy_decode
+from .expected import expected_entropy, expected_largest, expected_slope, expected_trace, median_slope
 from .masks import causal_mask, padding_mask
 from .model import Transformer
 from .order import (
@@ -21,6 +22,7 @@ from .order import (
 )
 from .positional import angular_frequencies, rotate, rotation, rotation_blocks, sinusoidal_encoding, wavelengths
 from .presets import PRESET_NOTES, PRESETS
+from .saturation import head_saturation, jacobian_trace, sigmoid_slope, softmax_jacobian, typical_gap
 from .subwords import SubwordTokenizer
 from .tasks import (
     TASKS,
@@ -81,12 +83,19 @@ __all__ = [
     "diagonals",
     "embedding_rms",
     "exact_match",
+    "expected_entropy",
+    "expected_largest",
+    "expected_slope",
     "expected_token_rms",
+    "expected_trace",
     "float32_encoding",
     "greedy_decode",
+    "head_saturation",
     "head_similarity",
+    "jacobian_trace",
     "load_checkpoint",
     "load_training",
+    "median_slope",
     "nearest_positions",
     "padding_mask",
     "permuted_outputs",
@@ -97,8 +106,11 @@ __all__ = [
     "row_entropy",
     "save_checkpoint",
     "sequence_loss",
+    "sigmoid_slope",
     "sinusoidal_encoding",
+    "softmax_jacobian",
     "train",
+    "typical_gap",
     "wavelengths",
     "without_positions",
 ]

@@ -32,7 +32,7 @@ class Picture {
     const head = make("figcaption", "", this.box);
     this.title = make("h3", "", head, title);
     this.name = title;
-    saveMenu(head, title, () => this.canvas, () => this.grid);
+    saveMenu(head, this.title, () => this.canvas, () => this.grid);
     this.canvas = make("canvas", "", make("div", "", this.box));
     this.canvas.setAttribute("role", "img");
     this.canvas.tabIndex = 0;

@@ -1,24 +1,31 @@
 // Every figure leaves the page from itself: as PNG as it is seen, as SVG, or its numbers as CSV.
 
-function saveMenu(box, name, canvas, grid) {
-  menuOf(box, name, { PNG: () => savePng(name, canvas()), SVG: () => saveSvg(name, canvas(), grid()), CSV: () => saveCsv(name, canvas(), grid()) });
+// writers: by the name of a kind, what writes a file from (title, canvas, grid or figure).
+function saveMenu(box, title, canvas, grid, writers = { PNG: savePng, SVG: saveSvg, CSV: saveCsv }) {
+  const kinds = Object.entries(writers).map(([kind, write]) => [kind, () => write(named(title), canvas(), grid())]);
+  menuOf(box, title, Object.fromEntries(kinds));
 }
 
 // A table's numbers as CSV: lines() gives rows of cells, the first one naming them.
-function saveTableMenu(box, name, lines) {
-  const write = () => saveAs(name, "csv", new Blob([lines().map((cells) => cells.map(quoted).join() + "\n").join("")], { type: "text/csv" }));
-  menuOf(box, name, { CSV: write });
+function saveTableMenu(box, title, lines) {
+  const text = () => lines().map((cells) => cells.map(quoted).join() + "\n").join("");
+  menuOf(box, title, { CSV: () => saveAs(named(title), "csv", new Blob([text()], { type: "text/csv" })) });
 }
 
 const quoted = (cell) => (typeof cell === "number" ? cell : `"${String(cell).replaceAll('"', '""')}"`);
 
+// A title is a text, or the element that holds it, where it may change.
+const named = (title) => title.textContent ?? title;
+
 // kinds: {name on the button: what writes it}.
-function menuOf(box, name, kinds) {
+function menuOf(box, title, kinds) {
   const menu = document.createElement("details");
   menu.className = "save";
   const summary = document.createElement("summary");
   summary.textContent = "save";
-  summary.setAttribute("aria-label", `Save ${name}`);
+  const name = () => summary.setAttribute("aria-label", `Save ${named(title)}`);
+  if (title.textContent !== undefined) new MutationObserver(name).observe(title, { childList: true });
+  name();
   menu.append(summary);
   for (const [kind, write] of Object.entries(kinds)) {
     const button = document.createElement("button");

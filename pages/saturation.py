@@ -1,0 +1,8 @@
+"""Saturation: why divide by sqrt(d_k)?"""
+
+from app import saturation_view
+from app.frame import title
+from app.source import source_rows
+
+title("Saturation", "Why divide by √d_k?")
+saturation_view.show(*source_rows())
