@@ -244,7 +244,7 @@ def test_nonsense_in_a_link_is_explained(page: Page) -> None:
 def test_nothing_to_choose_from_is_said(page: Page) -> None:
     open_page(page, "/saturation?source-reverse=7")
     expect(page.locator(".own .tell")).to_have_text(
-        "One key alone leaves nothing to choose between: no row to measure."
+        "Fewer than two keys leave nothing to choose between: no row to measure."
     )
 
 
