@@ -56,7 +56,7 @@ class OwnPanel extends LivePanel {
       return four(all.reduce((a, b) => a + b, 0) / all.length);
     };
     const beside = theory.length ? `; independent components of variance 1 would give ${four(theory[0])} and ${four(theory[1])} (thin marks)` : "";
-    this.tell.textContent = Number.isNaN(of(0, 0, 0)) ? "One key alone leaves nothing to choose between: no row to measure."
+    this.tell.textContent = Number.isNaN(of(0, 0, 0)) ? "Fewer than two keys leave nothing to choose between: no row to measure."
       : `Means over all heads. Before training: ${mean("untrained", 0)} with the division, ${mean("untrained", 1)} without${beside}. After training: ${mean("trained", 0)} and ${mean("trained", 1)}. `
       + "The division sets where training starts; where a head goes from there, training decides.";
   }
