@@ -17,6 +17,7 @@ page = st.navigation(
     [
         st.Page(ROOT / "pages" / "decode.py", title="Decode", default=True),
         st.Page(ROOT / "pages" / "attention.py", title="Attention"),
+        st.Page(ROOT / "pages" / "masks.py", title="Masks"),
     ],
     position="top",
 )

@@ -6,6 +6,8 @@ from .cache import KVCache
 from .checkpoint import Checkpoint, load_checkpoint, load_training, save_checkpoint
 from .config import TransformerConfig
 from .decode import DecodeStep, greedy_decode
+from .empty_rows import MASKED_SOFTMAXES, weights_and_gradients
+from .leak import leak
 from .masks import causal_mask, padding_mask
 from .model import Transformer
 from .positional import angular_frequencies, rotate, rotation, sinusoidal_encoding
@@ -13,11 +15,12 @@ from .presets import PRESET_NOTES, PRESETS
 from .tasks import TASKS, AdditionTask, Batch, CopyTask, DateTask, NumberTask, ReversalTask, SortTask, Task
 from .tokenizer import BOS, EOS, PAD, SymbolTokenizer, Tokenizer
 from .trace import AttentionRecord, AttentionSite, ResidualSite, Trace
-from .train import TrainSettings, TrainState, TrainStep, exact_match, sequence_loss, train
+from .train import TrainSettings, TrainState, TrainStep, exact_match, sequence_loss, teacher_forced_loss, train
 
 __all__ = [
     "BOS",
     "EOS",
+    "MASKED_SOFTMAXES",
     "PAD",
     "PRESETS",
     "PRESET_NOTES",
@@ -53,6 +56,7 @@ __all__ = [
     "exact_match",
     "greedy_decode",
     "head_similarity",
+    "leak",
     "load_checkpoint",
     "load_training",
     "padding_mask",
@@ -62,5 +66,7 @@ __all__ = [
     "save_checkpoint",
     "sequence_loss",
     "sinusoidal_encoding",
+    "teacher_forced_loss",
     "train",
+    "weights_and_gradients",
 ]

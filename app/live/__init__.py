@@ -43,3 +43,6 @@ decode_player = _component("decode_player", (*_DRAWING, "player.js"), ("live.css
 attention_panel = _component(
     "attention_panel", (*_PANEL, "attention.js"), ("live.css", "controls.css", "attention.css")
 )
+masks_panel = _component(
+    "masks_panel", (*_PANEL, "masks_parts.js", "masks.js"), ("live.css", "controls.css", "masks.css")
+)

@@ -10,6 +10,7 @@ import transformer
 NAMES = [
     "BOS",
     "EOS",
+    "MASKED_SOFTMAXES",
     "PAD",
     "PRESETS",
     "PRESET_NOTES",
@@ -45,6 +46,7 @@ NAMES = [
     "exact_match",
     "greedy_decode",
     "head_similarity",
+    "leak",
     "load_checkpoint",
     "load_training",
     "padding_mask",
@@ -54,7 +56,9 @@ NAMES = [
     "save_checkpoint",
     "sequence_loss",
     "sinusoidal_encoding",
+    "teacher_forced_loss",
     "train",
+    "weights_and_gradients",
 ]
 PACKAGE = Path(transformer.__file__).parent
 SCREEN = {"streamlit", "plotly", "altair", "pandas", "app", "pages"}

@@ -1,6 +1,6 @@
 """Training: the loop, its settings and, in ``__main__``, the command."""
 
-from .loop import TrainState, TrainStep, exact_match, sequence_loss, train
+from .loop import TrainState, TrainStep, exact_match, sequence_loss, teacher_forced_loss, train
 from .settings import TrainSettings
 
-__all__ = ["TrainSettings", "TrainState", "TrainStep", "exact_match", "sequence_loss", "train"]
+__all__ = ["TrainSettings", "TrainState", "TrainStep", "exact_match", "sequence_loss", "teacher_forced_loss", "train"]
