@@ -31,8 +31,8 @@ def measured(checkpoint: Checkpoint, task: Task, draw: int) -> dict[str, float]:
     }
 
 
-def on_one(checkpoint: Checkpoint, task: Task, src: list[int]) -> tuple[dict[str, list[str]], dict[str, np.ndarray]]:
-    """One source, as trained and as used: labels of what the model reads, should write and writes; the attention.
+def on_one(checkpoint: Checkpoint, task: Task, src: list[int]) -> tuple[dict[str, list[int]], dict[str, np.ndarray]]:
+    """One source, as trained and as used: ids of what the model reads, should write and writes; the attention.
 
     forced: its most probable token at each position while it reads the right answer under the mask that it was
     trained with; greedy: what it writes by itself. Arrays: the decoder's self-attention while reading,
@@ -50,16 +50,13 @@ def on_one(checkpoint: Checkpoint, task: Task, src: list[int]) -> tuple[dict[str
     n_layers = checkpoint.config.n_decoder_layers
     weights = torch.cat([trace.attention[AttentionSite("decoder", i, "self")].weights for i in range(n_layers)])
     ahead = weights.diagonal(1, -2, -1)[..., :n].mean(-1) if limit > 1 else torch.zeros(weights.shape[:2])
-    words = {
+    tokens = {
         "read": read,
         "right": [*right, tokenizer.eos_id],
         "forced": logits[0, :n].argmax(-1).tolist(),
         "greedy": greedy,
     }
-    return {name: tokenizer.labels(ids) for name, ids in words.items()}, {
-        "weights": weights.numpy(),
-        "ahead": ahead.numpy(),
-    }
+    return tokens, {"weights": weights.numpy(), "ahead": ahead.numpy()}
 
 
 def is_causal(checkpoint: Checkpoint) -> bool:

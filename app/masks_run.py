@@ -1,7 +1,7 @@
 """What the Masks page shows for one batch: sentences and masks in, one pass of the model, arrays out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -138,20 +138,16 @@ def next_tokens(logits: Tensor) -> dict[str, np.ndarray]:
 
 
 def leaks(
-    model: Transformer, batch: Sentences, masks: Masks, sentence: int, token: int, edited: bool
+    model: Transformer, batch: Sentences, masks: Masks, sentence: int, token: int, own: bool
 ) -> dict[str, np.ndarray]:
-    """Leak matrices (n, n) of one sentence's n real target tokens: causal, without, and under the page's own mask.
-
-    The last one is left out where it is one of the first two.
-    """
-    n = int(batch.tgt_lengths[sentence])
-    tgt = batch.tgt[sentence : sentence + 1, :n]
-    source, cross = masks.encoder[sentence : sentence + 1], masks.cross[sentence : sentence + 1]
+    """Leak matrices (n, n) of one sentence's n real target tokens: with the causal mask, without, with own cells."""
+    n, one = int(batch.tgt_lengths[sentence]), slice(sentence, sentence + 1)
     with torch.no_grad():
-        memory = model.encode(batch.src[sentence : sentence + 1], source)
-    own = {"yours": masks.decoder[sentence : sentence + 1, :, :n, :n]} if edited else {}
-    allowed = {"causal": causal_mask(n), "open": None, **own}
-    return {f"leak_{name}": leak(model, memory, tgt, token, mask, cross).numpy() for name, mask in allowed.items()}
+        memory = model.encode(batch.src[one], masks.encoder[one])
+    under = {"causal": causal_mask(n), "open": torch.ones(1, 1, n, n, dtype=torch.bool)}
+    under |= {"yours": masks.decoder[one, :, :n, :n]} if own else {}
+    found = leak(model, memory, batch.tgt[one, :n], token, torch.cat(list(under.values())), masks.cross[one])
+    return {f"leak_{name}": matrix.numpy() for name, matrix in zip(under, found, strict=True)}
 
 
 def empty_rows(record: AttentionRecord, sentence: int, head: int, row: int) -> dict[str, np.ndarray]:
@@ -169,8 +165,8 @@ def empty_rows(record: AttentionRecord, sentence: int, head: int, row: int) -> d
     return {"empty_weights": torch.stack(weights).numpy(), "empty_numbers": torch.stack(numbers).numpy()}
 
 
-def query_axis(model: Transformer, batch: Sentences) -> dict[str, float]:
-    """What it does to hide padding on the query axis too, in the encoder of this batch.
+def query_axis(model: Transformer, batch: Sentences, logits: Tensor, trace: Trace) -> dict[str, float]:
+    """What it does to hide padding on the query axis too; logits and trace are those of the usual masks.
 
     rows, of them hidden; nan_1, nan_2: rows of NaN after the first and the second attention with -inf: a hidden
     row is NaN at once, and 0 times NaN carries it to every row beside it; change: with our zeros, the largest
@@ -178,22 +174,17 @@ def query_axis(model: Transformer, batch: Sentences) -> dict[str, float]:
     """
     keys = padding_mask(batch.src_lengths, batch.src.shape[1])
     both = keys & keys.transpose(-2, -1)
-    trace = Trace()
-    right = run(model, batch, masks(batch, causal=True), trace)
     first, second = (trace.attention[AttentionSite("encoder", layer, "self")] for layer in (0, 1))
     minus_infinity = next(iter(MASKED_SOFTMAXES.values()))
     nan_1 = (minus_infinity(first.scores, both) @ first.v).isnan().any(-1).any(1)  # (B, S)
     poisoned = second.v.masked_fill(nan_1[:, None, :, None], torch.nan)
     nan_2 = (second.weights @ poisoned).isnan().any(-1).any(1)
-    with torch.no_grad():
-        memory = model.encode(batch.src, both)
-        tgt_mask = causal_mask(batch.tgt.shape[1]) & padding_mask(batch.tgt_lengths, batch.tgt.shape[1])
-        logits = model.project(model.decode(batch.tgt, memory, tgt_mask, keys))
+    hidden_twice = run(model, batch, replace(masks(batch, causal=True), encoder=both))
     real = torch.arange(batch.tgt.shape[1]) < batch.tgt_lengths.unsqueeze(1)
     return {
         "rows": nan_1.numel(),
         "hidden": int((~keys).sum()),
         "nan_1": int(nan_1.sum()),
         "nan_2": int(nan_2.sum()),
-        "change": float((logits - right).abs().amax(-1)[real].max()),
+        "change": float((hidden_twice - logits).abs().amax(-1)[real].max()),
     }

@@ -89,11 +89,13 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
     n_rows = S if view.attend == "encoder" else T
     view = within(view, checkpoint.config.n_decoder_layers, checkpoint.config.n_heads, n_rows, n_read)
 
-    trace, at = Trace(), view.sentence
+    at, edited = view.sentence, bool(view.flips) or not view.causal
+    usual_trace = trace = Trace()
+    usual = logits = run(model, batch, masks(batch, causal=True), usual_trace)
     applied = masks(batch, view.causal, view.flips)
-    logits = run(model, batch, applied, trace)
-    edited = bool(view.flips) or not view.causal
-    usual = run(model, batch, masks(batch, causal=True)) if edited else logits
+    if edited:
+        trace = Trace()
+        logits = run(model, batch, applied, trace)
     of_kind = records(trace, view.attend)
     token = _another(batch.tgt[at, :n_read].tolist(), tokenizer.vocab_size) if view.token is None else view.token
     own_decoder = any(flip[:2] == ("d", at) for flip in view.flips)
@@ -125,7 +127,7 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
         "heads": checkpoint.config.n_heads,
         "edited": edited,
         "softmaxes": list(MASKED_SOFTMAXES),
-        "query_axis": query_axis(model, batch),
+        "query_axis": query_axis(model, batch, usual, usual_trace),
         "pair": pair,
     }
     return pack(header, {name: np.asarray(array) for name, array in arrays.items()}), view
@@ -146,7 +148,8 @@ def _two_models(task: str, src: tuple[int, ...], draw: int) -> tuple[dict[str, A
     said, arrays = {"fresh": FRESH}, {}
     leaky = shipped(checkpoint_name(task, 64, 4, causal=False))
     for name, checkpoint in {"causal": shipped(checkpoint_name(task, 64, 4)), "open": leaky}.items():
-        words, numbers = on_one(checkpoint, leaky.task, list(src))
+        tokens, numbers = on_one(checkpoint, leaky.task, list(src))
+        words = {which: _labels(leaky.task, ids) for which, ids in tokens.items()}
         said[name] = {**_fresh(task, name, draw), **words, "trained": checkpoint.metrics}
         arrays |= {f"{name}_{which}": array for which, array in numbers.items()}
     return said, arrays

@@ -149,7 +149,7 @@ function drawGrid(canvas, grid, mostCell, colours) {
       pen.save();
       pen.translate(6, y + (cell * rows) / 2);
       pen.rotate(-Math.PI / 2);
-      label(pen, `${axesOf(grid)[0]} ${layer + 1}`, 0, 0, "center", colours, { opacity: 0.65 });
+      label(pen, place.pitch.y < 7 * axesOf(grid)[0].length ? `${layer + 1}` : `${axesOf(grid)[0]} ${layer + 1}`, 0, 0, "center", colours, { opacity: 0.65 });
       pen.restore();
     }
     for (let head = 0; head < place.heads; head++) {

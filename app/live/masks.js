@@ -171,6 +171,7 @@ class MasksPanel extends LivePanel {
     const { header } = this, { view, lengths, sources, targets, heads } = header, v = lengths[this.last];
     this.shownValue = v;
     const flips = new Set(view.flips);
+    this.root.classList.toggle("spread", view.spread);
     const S = sources[0].length, T = targets[0].length, B = sources.length;
     const used = { encoder: [S, S], cross: [T, S], padding: [T, T], causal: [T, T], decoder: [T, T] };
     const letters = { encoder: "(B, 1, 1, S)", cross: "(B, 1, 1, S)", padding: "(B, 1, 1, T)", causal: "(1, 1, T, T)", decoder: "(B, 1, T, T)" };
@@ -183,7 +184,6 @@ class MasksPanel extends LivePanel {
       picture.note.textContent = `each cell serves ${times}`;
       picture.show({ mask, spread, tokens, flips, sentence: view.sentence }, v);
     }
-    this.root.classList.toggle("spread", view.spread);
   }
 
   drawRest() {

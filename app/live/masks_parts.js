@@ -19,6 +19,7 @@ class MaskPicture extends Picture {
     const weights = spread ? { shape: spread, values: broadcast(mask, spread) }
       : { shape: flat ? [1, 1, B, keys] : [1, B, queries, keys], values: mask.values };
     const [, , rows, columns] = weights.shape;
+    this.mostCell = spread ? 9 : 24;
     const grid = {
       name: this.title.textContent, weights, rows: count(rows), columns: count(columns), shown: rows, tone: 0.34,
       axes: spread ? ["sentence", "head"] : ["", B > 1 ? "sentence" : ""], bare: flat,
@@ -103,7 +104,7 @@ function markEmptyRows(mask, pen, { x, y, cell, colours }) {
     pen.globalAlpha = 0.8;
     pen.fillRect(x + 2, y + row * cell, columns * cell - 5, cell - 1);
     pen.globalAlpha = 1;
-    label(pen, fitted(pen, columns * cell > 60 ? "no key: all 0" : "all 0", columns * cell - 6), x + (columns * cell) / 2, y + (row + 0.5) * cell, "center", colours, { size: Math.min(11, cell), strong: true });
+    label(pen, fitted(pen, columns * cell > 60 ? "no key: all 0" : "all 0", columns * cell - 6), x + (columns * cell) / 2, y + (row + 0.5) * cell, "center", colours, { size: Math.min(11, cell), opacity: 0.9 });
   }
 }
 
@@ -139,11 +140,13 @@ class Bars {
 }
 
 // One empty row under each masked softmax: weights (n, T_k), numbers (n, 4).
+const EMPTY_MEANS = ["0/0: everything after it is NaN", "averages what it was to ignore", "looks right, trains to NaN", "adds nothing, finite gradients"];
+
 function layEmpty(table, names, weights, numbers, keys) {
   const [n, T_k] = weights.shape, nan = (x) => (Number.isNaN(x) ? "NaN" : x === 0 ? "0" : digitsOf(x));
   table.replaceChildren();
   const top = make("tr", "", table);
-  for (const text of ["", `weights on ${T_k} keys`, "Σ", "|z|", "∂ scores", "∂ v"]) make("th", "", top, text);
+  for (const text of ["", `weights on ${T_k} keys`, "Σ", "|z|", "∂ scores", "∂ v", ""]) make("th", "", top, text);
   for (let i = 0; i < n; i++) {
     const line = make("tr", i === n - 1 ? "ours" : "", table);
     make("th", "", line, names[i]);
@@ -160,6 +163,7 @@ function layEmpty(table, names, weights, numbers, keys) {
       const x = numbers.values[i * 4 + k];
       make("td", Number.isNaN(x) ? "nan" : "", line, nan(x));
     }
+    make("td", "means", line, EMPTY_MEANS[i]);
   }
 }
 
@@ -167,7 +171,7 @@ const digitsOf = (x) => (x < 0.0005 ? x.toExponential(1) : x.toFixed(3));
 
 // The two trained models side by side.
 function layModels(table, pair) {
-  const columns = [pair.causal, pair.open], lossOf = (x) => (x < 0.0005 ? x.toExponential(1) : x.toFixed(3));
+  const columns = [pair.causal, pair.open], lossOf = (x) => `${digitsOf(x)} nats`;
   table.replaceChildren();
   const line = (name, cells) => {
     const row = make("tr", "", table);
@@ -186,11 +190,11 @@ function layModels(table, pair) {
     make("span", is ? "verdict" : "verdict no", chips, is ? "✓" : "✗");
   };
   line("", ["Trained with the causal mask", "Trained without it"]);
-  line("Loss while it reads the right answer, masked as in training", [lossOf(pair.causal.loss_causal), lossOf(pair.open.loss_open)]);
-  line("The same sequences, with the causal mask, as in decoding", [lossOf(pair.causal.loss_causal), lossOf(pair.open.loss_causal)]);
-  line("Your sequence, the right answer being read", columns.map((model) => tokens(model, "forced")));
+  line("Loss while it reads the right answer, masked as trained", [lossOf(pair.causal.loss_causal), lossOf(pair.open.loss_open)]);
+  line("The same with the causal mask, as when it decodes", [lossOf(pair.causal.loss_causal), lossOf(pair.open.loss_causal)]);
+  line("Your sequence, right answer being read", columns.map((model) => tokens(model, "forced")));
   line("Your sequence, decoded greedily", columns.map((model) => tokens(model, "greedy")));
-  line(`Exact match of ${pair.fresh} fresh sequences, now`, columns.map(({ exact }) => `${exact} of ${pair.fresh}`));
-  line("Exact match when trained", columns.map(({ trained }) => `${trained.exact_match.toLocaleString("en")} of ${trained.exact_match_of.toLocaleString("en")}`));
+  line(`Exact match, ${pair.fresh} fresh sequences now`, columns.map(({ exact }) => `${exact} of ${pair.fresh}`));
+  line("Exact match once trained", columns.map(({ trained }) => `${trained.exact_match.toLocaleString("en")} of ${trained.exact_match_of.toLocaleString("en")}`));
   return table;
 }
