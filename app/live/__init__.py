@@ -44,5 +44,7 @@ attention_panel = _component(
     "attention_panel", (*_PANEL, "attention.js"), ("live.css", "controls.css", "attention.css")
 )
 masks_panel = _component(
-    "masks_panel", (*_PANEL, "masks_parts.js", "masks.js"), ("live.css", "controls.css", "masks.css")
+    "masks_panel",
+    (*_PANEL, "masks_picture.js", "masks_tables.js", "masks.js"),
+    ("live.css", "controls.css", "masks.css"),
 )

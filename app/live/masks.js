@@ -92,13 +92,9 @@ class MasksPanel extends LivePanel {
     this.token.setAttribute("aria-label", "new token");
     this.token.addEventListener("change", () => this.choose({ token: Number(this.token.value) }));
     const columns = make("div", "columns", part);
-    const say = (cell) => cell && `change at ${cell.row + 1} moves the logits at ${cell.column + 1} by ${small(cell.weight)}`;
     this.leaks = Object.entries({ causal: "With the causal mask", open: "Without it", yours: "With your cells" }).map(([name, title]) => {
       const box = make("div", "column", columns), bars = new Bars(box, title);
-      const matrix = new Picture(box, "All changes at once", "Row: the changed token; column: whose logits move.", 14, {
-        read: () => {}, pick: (cell) => this.choose({ place: cell.row }),
-      });
-      matrix.read = (cell) => (matrix.note.textContent = say(cell) || "Row: the changed token; column: whose logits move.");
+      const matrix = new LeakMatrix(box, "All changes at once", "", 14, { pick: (cell) => this.choose({ place: cell.row }) });
       return { name, box, bars, matrix };
     });
   }
@@ -247,9 +243,7 @@ class MasksPanel extends LivePanel {
       if (box.hidden) continue;
       const { values } = this.array(`leak_${name}`);
       bars.show(values.subarray(place * n, (place + 1) * n), labels, place, most);
-      const grid = { name: `Leak, ${bars.title.textContent}`, weights: { shape: [1, 1, n, n], values }, rows: labels, columns: labels, shown: n, current: place, bare: true, most,
-        over: (pen, tile) => dotZeros(values, n, pen, tile) };
-      matrix.draw(grid, place + 1, `${grid.name}: ${n} by ${n}. ${bars.told.textContent}`);
+      matrix.show(bars, values, labels, place, most);
     }
   }
 
@@ -265,13 +259,11 @@ class MasksPanel extends LivePanel {
   }
 
   drawModels() {
-    if (this.pairDrawn === this.header.batch + this.root.clientWidth) return;
-    this.pairDrawn = this.header.batch + this.root.clientWidth;
     const { pair } = this.header, percent = (name) => Math.max(...this.array(`${name}_ahead`).values).toFixed(3);
     layModels(this.models, pair);
     this.modelsTold.textContent = `Nothing to learn is left when the answer lies among the inputs: without the mask one head puts ${percent("open")} of its weight on the next token and copies it. When it decodes, that token is not there.`;
     for (const [name, picture] of [["causal", this.honest], ["open", this.cheat]]) {
-      const { read } = pair[name], grid = { name: picture.title.textContent, weights: this.array(`${name}_weights`), rows: read, columns: read, shown: read.length, current: -1, hidden: name === "causal" ? afterRow : undefined };
+      const read = pair[name].read.map((token) => (token === "<pad>" ? "·" : token)), grid = { name: picture.title.textContent, weights: this.array(`${name}_weights`), rows: read, columns: read, shown: read.length, current: -1, hidden: name === "causal" ? afterRow : undefined };
       picture.draw(grid, this.shownValue, describeGrid(grid));
       picture.note.textContent = `Largest mean weight on the next token: ${percent(name)}`;
     }
@@ -290,19 +282,6 @@ class MasksPanel extends LivePanel {
     this.stop.abort();
     this.resized.disconnect();
   }
-}
-
-// What is exactly 0 has a dot, so that it differs from what is merely small.
-function dotZeros(values, n, pen, { x, y, cell, colours }) {
-  pen.fillStyle = colours.text;
-  pen.globalAlpha = 0.45;
-  for (let i = 0; i < n * n; i++) {
-    if (values[i]) continue;
-    pen.beginPath();
-    pen.arc(x + ((i % n) + 0.5) * cell - 0.5, y + (Math.floor(i / n) + 0.5) * cell - 0.5, 1.2, 0, 7);
-    pen.fill();
-  }
-  pen.globalAlpha = 1;
 }
 
 export default mounted("masks", MasksPanel);
