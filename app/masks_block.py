@@ -68,8 +68,12 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
         **pair_arrays,
     }
     header = {
-        "view": {**asdict(view), "flips": [cell_name(flip) for flip in view.flips], "token_shown": token},
-        "batch": batch_name(task, src, view.draw),
+        "view": {
+            **asdict(view),
+            "flips": [cell_name(flip) for flip in view.flips],
+            "token_shown": token,
+            "batch": batch_name(task, src, view.draw),  # comes back with each wish
+        },
         "count": wish.get("count", 0),
         "full": longest,
         "lengths": lengths,

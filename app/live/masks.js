@@ -128,11 +128,6 @@ class MasksPanel extends LivePanel {
     return button;
   }
 
-  // A wish names the batch that its lengths and cells belong to.
-  wish(change) {
-    super.wish({ ...change, batch: this.header.batch });
-  }
-
   show(bytes) {
     const settled = this.take(bytes);
     if (settled) this.setControls();

@@ -61,7 +61,10 @@ def computed(
 def answered(page: Page) -> None:
     """Wait until nothing is asked any more and the last answer is drawn whole."""
     panel = page.locator(".masks").element_handle()
-    page.wait_for_function("root => root.panel.latch.waiting === null && !root.panel.wantsCommit", arg=panel)
+    page.wait_for_function(
+        "({ panel }) => panel.header.count === panel.latch.count && panel.latch.next === null && !panel.wantsCommit",
+        arg=panel,
+    )
     panel.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
