@@ -30,7 +30,10 @@ def batch_name(task: Task, src: list[int], draw: int) -> str:
 
 
 def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) -> tuple[bytes, View]:
-    """The block that the panel draws, and the view as it is shown: no further than this batch goes."""
+    """The block that the panel draws, and the view as it is shown: no further than this batch goes.
+
+    A wish with "whole" False, of a slider that moves, is answered without what breaks.
+    """
     checkpoint = shipped(checkpoint_name(task.name, 64, 4))
     model, tokenizer = checkpoint.model, task.tokenizer
     full = with_companions(task, src, view.draw)
@@ -43,7 +46,7 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
     n_rows = S if view.attend == "encoder" else T
     view = within(view, checkpoint.config.n_decoder_layers, checkpoint.config.n_heads, n_rows, n_read)
 
-    at, edited = view.sentence, bool(view.flips) or not view.causal
+    whole, at, edited = wish.get("whole") is not False, view.sentence, bool(view.flips) or not view.causal
     usual_trace = trace = Trace()
     usual = logits = run(model, batch, masks(batch, causal=True), usual_trace)
     applied = masks(batch, view.causal, view.flips)
@@ -52,8 +55,6 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
         logits = run(model, batch, applied, trace)
     of_kind = records(trace, view.attend)
     token = _another(batch.tgt[at, :n_read].tolist(), tokenizer.vocab_size) if view.token is None else view.token
-    own_decoder = any(flip[:2] == ("d", at) for flip in view.flips)
-    pair, pair_arrays = two_models(task.name, tuple(src), view.draw)
     arrays = {
         "encoder": applied.encoder,
         "padding": applied.padding,
@@ -63,9 +64,6 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
         **attention_arrays(of_kind, at),
         **next_tokens(logits[at]),
         "moved": (logits - usual)[at].abs().amax(-1),
-        **leaks(model, batch, applied, at, token, own_decoder),
-        **empty_rows(of_kind[view.layer], at, view.head, view.row),
-        **pair_arrays,
     }
     header = {
         "view": {
@@ -84,10 +82,16 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
         "vocabulary": tokenizer.vocabulary(),
         "heads": checkpoint.config.n_heads,
         "edited": edited,
-        "softmaxes": list(MASKED_SOFTMAXES),
-        "query_axis": query_axis(model, batch, usual, usual_trace),
-        "pair": pair,
+        "whole": whole,
     }
+    if whole:
+        own_decoder = any(flip[:2] == ("d", at) for flip in view.flips)
+        arrays |= leaks(model, batch, applied, at, token, own_decoder)
+        arrays |= empty_rows(of_kind[view.layer], at, view.head, view.row)
+        header["softmaxes"] = list(MASKED_SOFTMAXES)
+        header["query_axis"] = query_axis(model, batch, usual, usual_trace)
+        header["pair"], of_pair = two_models(task.name, tuple(src), view.draw)
+        arrays |= of_pair
     return pack(header, {name: np.asarray(array) for name, array in arrays.items()}), view
 
 

@@ -1,6 +1,6 @@
 // The Masks page: a batch whose lengths are dragged, its masks, and what the model makes of them.
 const KIND_NAMES = { encoder: "Encoder self", decoder: "Decoder self", cross: "Cross" };
-const REST_EVERY_MS = 200;
+const REST_EVERY_MS = 200, WHOLE_AFTER_MS = 150;
 
 class MasksPanel extends LivePanel {
   constructor(root, send) {
@@ -23,7 +23,8 @@ class MasksPanel extends LivePanel {
       input: (length) => {
         this.last = b;
         this.lengths[b].value.textContent = length;
-        this.wish({ lengths: this.view.lengths.map((old, i) => (i === b ? length : old)) });
+        clearTimeout(this.later);
+        this.wish({ lengths: this.view.lengths.map((old, i) => (i === b ? length : old)), whole: false });
       },
       change: () => this.commit(),
     }));
@@ -31,11 +32,12 @@ class MasksPanel extends LivePanel {
     const buttons = make("div", "buttons", controls);
     this.undo = this.button(buttons, "", () => this.choose({ flips: [] }));
     this.button(buttons, "Other companions", () => this.choose({ draw: this.view.draw + 1 }));
+    make("span", "quiet", controls, "Masks drawn");
     this.showSpread = choiceOf(controls, "Masks drawn", { false: "as stored", true: "over heads and queries" }, (spread) => this.choose({ spread: spread === "true" }));
     this.maskRead = make("p", "readout quiet", controls);
 
     const all = make("div", "shelf", top);
-    const hint = "Click a cell of a mask that the model uses, in either Source padding or in Both, to turn it; arrow keys and Enter do it too.";
+    const hint = "Sentence 1 is yours. Click a cell of a mask that the model uses, in either Source padding or in Both, to turn it; arrow keys and Enter do it too.";
     const read = (text) => (this.maskRead.textContent = text ?? hint);
     read(null);
     const turn = (picture) => (cell) => {
@@ -67,8 +69,9 @@ class MasksPanel extends LivePanel {
     this.readout = make("span", "readout quiet", choices);
     const read = (text) => (this.readout.textContent = text);
     const pick = ({ layer, head, row }) => this.choose({ layer, head, row });
+    weightLegend(choices);
     const pair = make("div", "pair", part);
-    this.scores = new Picture(pair, "Scores q·k / √d_k", "Every pair has a score, hidden or not.", 22, { read, pick });
+    this.scores = new Picture(pair, "Scores q·k / √d_k", "", 22, { read, pick });
     make("span", "sign", pair, "→");
     this.weights = new Picture(pair, "Weights", "What is masked gets 0, and the rest of the row still sums to 1 (Eq. 1.2).", 22, { read, pick });
     const out = make("div", "out", part);
@@ -92,7 +95,7 @@ class MasksPanel extends LivePanel {
     this.token.setAttribute("aria-label", "new token");
     this.token.addEventListener("change", () => this.choose({ token: Number(this.token.value) }));
     const columns = make("div", "columns", part);
-    this.leaks = Object.entries({ causal: "With the causal mask", open: "Without it", yours: "With your cells" }).map(([name, title]) => {
+    this.leaks = Object.entries({ causal: "With the causal mask", open: "The same model without it", yours: "With your cells" }).map(([name, title]) => {
       const box = make("div", "column", columns), bars = new Bars(box, title);
       const matrix = new LeakMatrix(box, "All changes at once", "", 14, { pick: (cell) => this.choose({ place: cell.row }) });
       return { name, box, bars, matrix };
@@ -103,6 +106,7 @@ class MasksPanel extends LivePanel {
     const part = this.part("empty", "A row in which nothing may be attended");
     this.emptyTold = make("p", "tell", part);
     this.empty = make("table", "", make("div", "scroll", part));
+    make("h3", "", part, "Why padding masks leave the query axis alone");
     this.queryAxis = make("p", "tell", part);
   }
 
@@ -131,6 +135,9 @@ class MasksPanel extends LivePanel {
   show(bytes) {
     const settled = this.take(bytes);
     if (settled) this.setControls();
+    // What breaks is computed when the slider rests: a drag waits for the masks, the weights and the output only.
+    clearTimeout(this.later);
+    if (settled && !this.header.whole) this.later = setTimeout(() => this.latch.ask(this.view), WHOLE_AFTER_MS);
     // What the eye is on is drawn at once; the rest a few times a second while a slider moves, and when it rests.
     this.drawMasks();
     cancelAnimationFrame(this.frame);
@@ -150,7 +157,8 @@ class MasksPanel extends LivePanel {
     this.showKind(view.attend);
     this.showSentence(view.sentence);
     this.place.input.max = read[view.sentence];
-    this.token.replaceChildren(...vocabulary.map((name, id) => new Option(name, id, false, id === view.token_shown)));
+    if (this.token.length !== vocabulary.length) this.token.replaceChildren(...vocabulary.map((name, id) => new Option(name, id)));
+    this.token.value = view.token_shown;
   }
 
   draw() {
@@ -166,13 +174,14 @@ class MasksPanel extends LivePanel {
     const S = sources[0].length, T = targets[0].length, B = sources.length;
     const used = { encoder: [S, S], cross: [T, S], padding: [T, T], causal: [T, T], decoder: [T, T] };
     const letters = { encoder: "(B, 1, 1, S)", cross: "(B, 1, 1, S)", padding: "(B, 1, 1, T)", causal: "(1, 1, T, T)", decoder: "(B, 1, T, T)" };
+    const rules = { causal: view.causal ? "key ≤ query (Eq. 3.1); " : "taken away; ", decoder: "Eq. 3.3; " };
     for (const [name, picture] of Object.entries(this.pictures)) {
       const mask = this.array(name), spread = view.spread ? [B, heads, ...used[name]] : null;
       const tokens = { encoder: sources, cross: sources, padding: targets, decoder: targets }[name] ?? null;
-      picture.shape.textContent = `${letters[name]} = (${mask.shape.join(", ")})`;
+      say(picture.shape, `${letters[name]} = (${mask.shape.join(", ")})`);
       const along = [[`${B} sentences`, mask.shape[0]], [`${heads} heads`, 1], [`${used[name][0]} queries`, mask.shape[2]]];
       const times = along.filter(([text, size]) => size === 1 && !text.startsWith("1 ")).map(([text]) => text).join(" and ");
-      picture.note.textContent = `each cell serves ${times}`;
+      say(picture.note, `${rules[name] ?? ""}each cell serves ${times}`);
       picture.show({ mask, spread, tokens, flips, sentence: view.sentence }, v);
     }
   }
@@ -181,6 +190,7 @@ class MasksPanel extends LivePanel {
     this.restDrawn = performance.now();
     this.drawAttention();
     this.drawNext();
+    if (!this.header.whole) return;
     this.place.show(Math.min(this.view.place, this.header.read[this.header.view.sentence] - 1) + 1);
     this.drawLeak();
     this.drawEmpty();
@@ -197,6 +207,7 @@ class MasksPanel extends LivePanel {
     const most = scores.values.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
     const before = { ...base, name: `Scores, ${name}`, weights: scores, most, current: -1 };
     this.scores.draw(before, v, `${before.name}: from ${(-most).toFixed(3)} to ${most.toFixed(3)}, before the mask.`);
+    this.scores.note.textContent = `Every pair has a score, hidden or not. Blue is above 0, orange below; the deepest is ±${most.toFixed(3)}.`;
     const after = { ...base, name: `Weights, ${name}`, weights, current: -1, picked: { layer: view.layer, head: view.head },
       hidden: (l, h, row, column) => !mask.values[row * columns.length + column], over: (pen, tile) => markEmptyRows(mask, pen, tile) };
     this.weights.draw(after, v, describeGrid({ ...after, current: view.row }));
@@ -229,6 +240,7 @@ class MasksPanel extends LivePanel {
   }
 
   drawLeak() {
+    if (!this.header.whole) return;
     const { view, targets, read } = this.header, n = read[view.sentence], labels = targets[view.sentence].slice(0, n);
     const place = Math.min(this.view.place, n - 1), shown = this.leaks.filter(({ name }) => this.header.arrays[`leak_${name}`]);
     const most = Math.max(1e-9, ...shown.map(({ name }) => this.array(`leak_${name}`).values.reduce((a, b) => Math.max(a, b), 0)));
@@ -246,17 +258,17 @@ class MasksPanel extends LivePanel {
     const { view, sources, targets, softmaxes, query_axis: axis } = this.header;
     const rows = view.attend === "encoder" ? sources[view.sentence] : targets[view.sentence];
     const keys = view.attend === "decoder" ? targets[view.sentence] : sources[view.sentence];
-    this.emptyTold.textContent = `Row ${view.row + 1} (${rows[view.row]}) of layer ${view.layer + 1}, head ${view.head + 1} above, with every key hidden, four ways, computed just now; ∂: largest gradient of |z|²/2. Drag a length to 0 and the model itself has such rows.`;
+    this.emptyTold.textContent = `Row ${view.row + 1} (${rows[view.row]}) of layer ${view.layer + 1}, head ${view.head + 1} with every key hidden, masked in four ways, computed just now. z = weights · v; ∂ is the largest gradient of |z|²/2. Drag a length to 0, and the model itself has such rows.`;
     layEmpty(this.empty, softmaxes, this.array("empty_weights"), this.array("empty_numbers"), keys);
     this.queryAxis.textContent = axis.hidden === 0
-      ? "Why padding masks leave the query axis alone: shorten a sentence, so that there is padding, and it is measured here."
-      : `Why padding masks leave the query axis alone: hide padding there too, and ${axis.nan_1} of the encoder's ${axis.rows} rows have no key left. With −∞ they are NaN after one attention, and ${axis.nan_2} rows after two, for 0 · NaN is NaN. With zeros nothing breaks, and nothing is gained: the logits at real tokens move by ${axis.change === 0 ? "exactly 0" : `at most ${small(axis.change)}`}, since nobody reads a padded row.`;
+      ? "Shorten a sentence, so that there is padding, and it is measured here."
+      : `Hide padding there too, and ${axis.nan_1} of the encoder's ${axis.rows} rows have no key left. With −∞ they are NaN after one attention, and ${axis.nan_2} rows after two, for 0 · NaN is NaN. With zeros nothing breaks, and nothing is gained: the logits at real tokens move by ${axis.change === 0 ? "exactly 0" : `at most ${small(axis.change)}`}, since nobody reads a padded row.`;
   }
 
   drawModels() {
     const { pair } = this.header, percent = (name) => Math.max(...this.array(`${name}_ahead`).values).toFixed(3);
     layModels(this.models, pair);
-    this.modelsTold.textContent = `Nothing to learn is left when the answer lies among the inputs: without the mask one head puts ${percent("open")} of its weight on the next token and copies it. When it decodes, that token is not there.`;
+    this.modelsTold.textContent = `Where the answer lies among the inputs nothing is left to learn: without the mask one head puts ${percent("open")} of its weight on the next token and copies it, as the treatise argues in 3.1. When the model decodes, that token is not there.`;
     for (const [name, picture] of [["causal", this.honest], ["open", this.cheat]]) {
       const read = pair[name].read.map((token) => (token === "<pad>" ? "·" : token)), grid = { name: picture.title.textContent, weights: this.array(`${name}_weights`), rows: read, columns: read, shown: read.length, current: -1, hidden: name === "causal" ? afterRow : undefined };
       picture.draw(grid, this.shownValue, describeGrid(grid));
@@ -274,6 +286,7 @@ class MasksPanel extends LivePanel {
 
   destroy() {
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.later);
     this.stop.abort();
     this.resized.disconnect();
   }

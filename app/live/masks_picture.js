@@ -1,4 +1,6 @@
 // Masks and weights of the Masks page: arrays in, drawing out.
+// Text that stays is not set again: the pictures would have to be laid out anew.
+const say = (element, text) => element.textContent === text || (element.textContent = text);
 const count = (n) => Array.from({ length: n }, (_, i) => String(i + 1));
 
 // A mask as it is stored, or spread over heads and queries as broadcasting does; a click turns a cell of it.

@@ -171,6 +171,16 @@ def test_what_the_panel_is_sent() -> None:
     assert arrays["moved"].max() > 0
 
 
+def test_while_a_slider_moves_masks_weights_and_output_are_sent_and_what_breaks_is_not() -> None:
+    whole, all_arrays = unpack(panel_data(TASK, FULL[0], View(), {})[0])
+    part, arrays = unpack(panel_data(TASK, FULL[0], View(), {"whole": False})[0])
+    assert whole["whole"]
+    assert not part["whole"]
+    assert all(np.array_equal(array, all_arrays[name]) for name, array in arrays.items())
+    assert {"encoder", "decoder", "cross", "scores", "weights", "next", "probability", "moved"} <= arrays.keys()
+    assert not {"leak_causal", "empty_weights", "open_weights"} & arrays.keys()
+
+
 @pytest.mark.parametrize("name", TASKS)
 @pytest.mark.parametrize("lengths", [(None, None, None), (0, 0, 0), (1, 2, 3)])
 def test_every_task_and_length_fills_a_block(name: str, lengths: tuple) -> None:

@@ -62,7 +62,8 @@ def answered(page: Page) -> None:
     """Wait until nothing is asked any more and the last answer is drawn whole."""
     panel = page.locator(".masks").element_handle()
     page.wait_for_function(
-        "({ panel }) => panel.header.count === panel.latch.count && panel.latch.next === null && !panel.wantsCommit",
+        """({ panel }) => panel.header.whole && panel.header.count === panel.latch.count
+          && panel.latch.next === null && !panel.wantsCommit""",
         arg=panel,
     )
     panel.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
