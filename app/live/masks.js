@@ -268,7 +268,7 @@ class MasksPanel extends LivePanel {
   drawModels() {
     const { pair } = this.header, percent = (name) => Math.max(...this.array(`${name}_ahead`).values).toFixed(3);
     layModels(this.models, pair);
-    this.modelsTold.textContent = `Where the answer lies among the inputs nothing is left to learn: without the mask one head puts ${percent("open")} of its weight on the next token and copies it, as the treatise argues in 3.1. When the model decodes, that token is not there.`;
+    this.modelsTold.textContent = `Where the answer lies among the inputs nothing is left to learn: without the mask the head that looks ahead most puts ${percent("open")} of its weight on the next token, the answer itself, as the treatise argues in 3.1. When the model decodes, that token is not there.`;
     for (const [name, picture] of [["causal", this.honest], ["open", this.cheat]]) {
       const read = pair[name].read.map((token) => (token === "<pad>" ? "·" : token)), grid = { name: picture.title.textContent, weights: this.array(`${name}_weights`), rows: read, columns: read, shown: read.length, current: -1, hidden: name === "causal" ? afterRow : undefined };
       picture.draw(grid, this.shownValue, describeGrid(grid));

@@ -26,7 +26,8 @@ class Bars {
       value.textContent = small(values[t]);
     });
     const before = values.subarray(0, place), moved = before.reduce((a, b) => Math.max(a, b), 0);
-    this.told.textContent = place === 0 ? "Nothing stands before the first position." : moved === 0 ? `The ${place === 1 ? "position" : `${place} positions`} before it: exactly 0.` : `Before it logits move by up to ${small(moved)}: a leak.`;
+    const same = values.every((moved) => moved === 0);
+    this.told.textContent = same ? "It is that token already: nothing moves." : place === 0 ? "Nothing stands before the first position." : moved === 0 ? `The ${place === 1 ? "position" : `${place} positions`} before it: exactly 0.` : `Before it logits move by up to ${small(moved)}: a leak.`;
     this.told.classList.toggle("leaks", moved > 0);
   }
 }

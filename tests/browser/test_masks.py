@@ -211,6 +211,12 @@ def test_the_leak_detector_says_exactly_0_with_the_causal_mask_only(page: Page) 
     )
 
 
+def test_the_same_token_again_moves_nothing_and_says_so(page: Page) -> None:
+    open_page(page, "/masks?place=3&token=5")
+    for told in page.locator(".leak .column:not([hidden]) .told").all():
+        expect(told).to_have_text("It is that token already: nothing moves.")
+
+
 def test_a_row_with_nothing_to_attend_four_ways(page: Page) -> None:
     open_page(page, "/masks")
     rows = page.locator(".empty tr")
