@@ -16,6 +16,7 @@ from starlette.routing import Route
 # What answers: module:function, called with task, source and wish, gives the block.
 PANELS = {
     "attention": "app.attention_view:panel_block",
+    "masks": "app.masks_block:panel_block",
     "positions": "app.positions_view:panel_data",
     "order": "app.positions_sections:order_data",
     "schemes": "app.positions_sections:schemes_data",

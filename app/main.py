@@ -21,6 +21,7 @@ if __name__ == "__main__":
         [
             st.Page(ROOT / "pages" / "decode.py", title="Decode", default=True),
             st.Page(ROOT / "pages" / "attention.py", title="Attention"),
+            st.Page(ROOT / "pages" / "masks.py", title="Masks"),
             st.Page(ROOT / "pages" / "positions.py", title="Positions"),
             st.Page(ROOT / "pages" / "saturation.py", title="Saturation"),
         ],

@@ -6,7 +6,9 @@ from .cache import KVCache
 from .checkpoint import Checkpoint, load_checkpoint, load_training, save_checkpoint
 from .config import TransformerConfig
 from .decode import DecodeStep, greedy_decode
+from .empty_rows import MASKED_SOFTMAXES, weights_and_gradients
 from .expected import expected_entropy, expected_largest, expected_slope, expected_trace, median_slope
+from .leak import leak
 from .masks import causal_mask, padding_mask
 from .model import Transformer
 from .order import (
@@ -39,11 +41,12 @@ from .tasks import (
 )
 from .tokenizer import BOS, EOS, PAD, SymbolTokenizer, Tokenizer
 from .trace import AttentionRecord, AttentionSite, ResidualSite, Trace
-from .train import TrainSettings, TrainState, TrainStep, exact_match, sequence_loss, train
+from .train import TrainSettings, TrainState, TrainStep, exact_match, sequence_loss, teacher_forced_loss, train
 
 __all__ = [
     "BOS",
     "EOS",
+    "MASKED_SOFTMAXES",
     "PAD",
     "PRESETS",
     "PRESET_NOTES",
@@ -93,6 +96,7 @@ __all__ = [
     "head_saturation",
     "head_similarity",
     "jacobian_trace",
+    "leak",
     "load_checkpoint",
     "load_training",
     "median_slope",
@@ -109,8 +113,10 @@ __all__ = [
     "sigmoid_slope",
     "sinusoidal_encoding",
     "softmax_jacobian",
+    "teacher_forced_loss",
     "train",
     "typical_gap",
     "wavelengths",
+    "weights_and_gradients",
     "without_positions",
 ]

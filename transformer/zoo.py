@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from .checkpoint import load_checkpoint
-from .tasks import TASKS
+from .tasks import TASKS, SymbolTask
 from .train.__main__ import main as train
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "assets" / "checkpoints"
@@ -23,7 +23,8 @@ def recipes() -> dict[str, tuple[str, ...]]:
 
     The reversal task at every width by every number of heads, at width 64 with 4 heads for every width of a
     head and once with learned positions, and each other task once. A name is TASK-dD-hH, with -kK where the
-    head's width is not D / H and -POSITIONAL where positions are not sinusoidal.
+    head's width is not D / H and -POSITIONAL where positions are not sinusoidal. Each task once more, at width 64
+    with 4 heads, without the causal mask: -leaky.
     """
     sizes = [(d, h, None) for d in WIDTHS for h in HEADS] + [(64, 4, k) for k in HEAD_WIDTHS if k != 16]
     made = {}
@@ -38,16 +39,27 @@ def recipes() -> dict[str, tuple[str, ...]]:
         if task != "reverse":
             extra = ("--batch-size", "64", "--lr", "3e-3") if task == "addition" else ()
             made[checkpoint_name(task, 64, 4)] = (task, *_COMMON, *extra)
+    for task, kind in TASKS.items():
+        # No empty sequences: a model that always ends at once would have them right.
+        extra = ("--min-len", "1") if issubclass(kind, SymbolTask) else ()
+        usual = made[checkpoint_name(task, 64, 4)]
+        made[checkpoint_name(task, 64, 4, causal=False)] = (*usual, *extra, "--no-causal-mask")
     return made
 
 
 def checkpoint_name(
-    task: str, d_model: int, n_heads: int, d_head: int | None = None, positional: str = "sinusoidal"
+    task: str,
+    d_model: int,
+    n_heads: int,
+    d_head: int | None = None,
+    *,
+    positional: str = "sinusoidal",
+    causal: bool = True,
 ) -> str:
-    """The name under which a model of these sizes ships, if it does; d_head None or d_model / n_heads is left out."""
+    """The name under which such a model ships, if it does; d_head None or d_model / n_heads is left out."""
     usual = d_head is None or d_head * n_heads == d_model
     name = f"{task}-d{d_model}-h{n_heads}" + ("" if usual else f"-k{d_head}")
-    return name if positional == "sinusoidal" else f"{name}-{positional}"
+    return name + ("" if positional == "sinusoidal" else f"-{positional}") + ("" if causal else "-leaky")
 
 
 def _make(name: str, out: Path) -> str:

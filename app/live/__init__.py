@@ -56,3 +56,8 @@ _SATURATION = ("live.css", "controls.css", "saturation.css")
 saturation_panel = _component("saturation_panel", (*_CHARTS, "saturation.js"), _SATURATION)
 own_panel = _component("own_panel", (*_CHARTS, "own.js"), _SATURATION)
 runs_panel = _component("runs_panel", (*_CHARTS, "runs.js"), _SATURATION)
+masks_panel = _component(
+    "masks_panel",
+    (*_PANEL, "masks_picture.js", "masks_tables.js", "masks.js"),
+    ("live.css", "controls.css", "masks.css"),
+)

@@ -33,7 +33,7 @@ function inks(element) {
 // Weights in ink, those of an untrained model in grey; signed values with grid.most, their largest magnitude.
 function shade(colours, weight, grid) {
   if (grid.most !== undefined) return signed(colours, weight / (grid.most || 1));
-  return mixed(colours.paper, grid.untrained ? colours.grey : colours.ink, weight);
+  return mixed(colours.paper, grid.untrained ? colours.grey : colours.ink, weight * (grid.tone ?? 1));
 }
 
 // Signed values: paper at 0, ink at +1, its opposite at -1.
@@ -134,7 +134,9 @@ function layOut(pen, grid, width, mostCell, font) {
 // grid: {weights: {shape: [L, H, R, C], values}, rows, columns, shown: rows drawn, current: row framed or -1,
 //        hidden(layer, head, row, column): hatched, and no weight there; growing: columns come with their rows, name,
 //        most: values are signed and this is their largest magnitude,
-//        picked: {layer, head} framed whole in place of a row, bare: no layer and head names, untrained: in grey}
+//        picked: {layer, head} framed whole in place of a row, bare: no layer and head names, untrained: in grey,
+//        axes: what a tile's row and column are called in place of layer and head; an empty name is not drawn,
+//        tone: how deep the ink of 1 is, over(pen, {layer, head, x, y, cell, colours}): drawn onto each tile}
 function drawGrid(canvas, grid, mostCell, colours) {
   const width = canvas.parentElement.clientWidth;
   const place = layOut(canvas.getContext("2d"), grid, width, mostCell, colours.font);
@@ -143,11 +145,11 @@ function drawGrid(canvas, grid, mostCell, colours) {
   pen.textBaseline = "middle";
   for (let layer = 0; layer < place.layers; layer++) {
     const y = place.top + layer * place.pitch.y;
-    if (!grid.bare) {
+    if (!grid.bare && axesOf(grid)[0]) {
       pen.save();
       pen.translate(6, y + (cell * rows) / 2);
       pen.rotate(-Math.PI / 2);
-      label(pen, `layer ${layer + 1}`, 0, 0, "center", colours, { opacity: 0.65 });
+      label(pen, place.pitch.y < 7 * axesOf(grid)[0].length ? `${layer + 1}` : `${axesOf(grid)[0]} ${layer + 1}`, 0, 0, "center", colours, { opacity: 0.65 });
       pen.restore();
     }
     for (let head = 0; head < place.heads; head++) {
@@ -165,6 +167,8 @@ function drawGrid(canvas, grid, mostCell, colours) {
   grid.place = place;
 }
 
+const axesOf = (grid) => grid.axes ?? ["layer", "head"];
+
 function label(pen, text, x, y, align, colours, { size = 12, opacity = 0.75, strong = false } = {}) {
   pen.font = `${strong ? "600 " : ""}${size}px ${colours.font}`;
   pen.textAlign = align;
@@ -176,8 +180,8 @@ function label(pen, text, x, y, align, colours, { size = 12, opacity = 0.75, str
 
 function drawTop(pen, grid, place, x, head, colours) {
   const { cell, columns } = place;
-  const name = place.pitch.x < 48 ? `${head + 1}` : `head ${head + 1}`;
-  if (!grid.bare) label(pen, name, x, 7, "left", colours, { opacity: 0.65 });
+  const name = place.pitch.x < 8 * axesOf(grid)[1].length + 16 ? `${head + 1}` : `${axesOf(grid)[1]} ${head + 1}`;
+  if (!grid.bare && axesOf(grid)[1]) label(pen, name, x, 7, "left", colours, { opacity: 0.65 });
   if (!place.labelled) return;
   for (let c = 0; c < columns; c++) {
     const at = x + (c + 0.5) * cell;
@@ -206,6 +210,7 @@ function drawTile(pen, grid, place, layer, head, x, y, colours) {
     for (let r = 1; r <= rows; r++) pen.fillRect(x, y + r * cell - 1, width, 1);
   }
   if (grid.hidden) hatch(pen, x, y, rows, columns, cell, hidden, colours.line);
+  grid.over?.(pen, { layer, head, x, y, cell, colours });
   pen.strokeStyle = colours.line;
   pen.lineWidth = 1;
   pen.strokeRect(x - 0.5, y - 0.5, columns * cell + 1 - line, rows * cell + 1 - line);

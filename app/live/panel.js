@@ -1,5 +1,5 @@
 // A panel whose picture Python computes: what is chosen is kept in this.view and asked for through the latch.
-// A subclass has show(settled), which draws this.header and this.array, and shows this.view in the controls if settled.
+// A subclass has draw(), and show(settled), which also shows this.view in the controls if settled.
 class LivePanel {
   constructor(root, send) {
     this.root = root;
@@ -33,7 +33,7 @@ class LivePanel {
   given(bytes) {
     const { header } = readBlock(bytes);
     const before = this.header && JSON.stringify(this.header.ask);
-    if (before === JSON.stringify(header.ask) && header.count !== this.latch.count) return this.show(false);
+    if (before === JSON.stringify(header.ask) && header.count !== this.latch.count) return this.draw();
     this.take(bytes);
   }
 

@@ -10,6 +10,7 @@ import transformer
 NAMES = [
     "BOS",
     "EOS",
+    "MASKED_SOFTMAXES",
     "PAD",
     "PRESETS",
     "PRESET_NOTES",
@@ -59,6 +60,7 @@ NAMES = [
     "head_saturation",
     "head_similarity",
     "jacobian_trace",
+    "leak",
     "load_checkpoint",
     "load_training",
     "median_slope",
@@ -75,9 +77,11 @@ NAMES = [
     "sigmoid_slope",
     "sinusoidal_encoding",
     "softmax_jacobian",
+    "teacher_forced_loss",
     "train",
     "typical_gap",
     "wavelengths",
+    "weights_and_gradients",
     "without_positions",
 ]
 PACKAGE = Path(transformer.__file__).parent

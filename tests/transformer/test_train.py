@@ -30,6 +30,7 @@ from transformer import (
     load_checkpoint,
     padding_mask,
     sequence_loss,
+    teacher_forced_loss,
     train,
 )
 from transformer.train.__main__ import DOCUMENT_SETTINGS, QUICK_CONFIG, main
@@ -288,6 +289,40 @@ def test_a_model_that_has_learned_nothing_gets_next_to_nothing_right():
     assert exact_match(fresh(), ReversalTask(min_len=3, max_len=5), 100, seeded()) < 5
 
 
+# the loss of fresh sequences
+
+
+def test_the_teacher_forced_loss_is_that_of_one_pass_over_the_same_draw():
+    model = fresh()
+    batch = TASK.batch(13, seeded(3), held_out=True)
+    with torch.no_grad():
+        causal = model.eval()(batch.src, batch.tgt_in, batch.src_mask, batch.tgt_mask)
+        opened = model(batch.src, batch.tgt_in, batch.src_mask, None)
+    assert teacher_forced_loss(model, TASK, 13, seeded(3)) == sequence_loss(causal, batch.tgt_out).item()
+    assert teacher_forced_loss(model, TASK, 13, seeded(3), causal=False) == sequence_loss(opened, batch.tgt_out).item()
+    assert not torch.equal(causal, opened)
+
+
+def test_the_teacher_forced_loss_is_measured_without_dropout_and_leaves_the_mode_alone():
+    model = fresh().train()
+    losses = {teacher_forced_loss(model, TASK, 13, seeded(3)) for _ in range(2)}
+    assert len(losses) == 1
+    assert model.training
+
+
+def test_without_the_mask_the_header_holds_the_loss_without_it(tmp_path):
+    out = tmp_path / "leaky.safetensors"
+    main([*FEW, "--no-causal-mask", "--out", str(out)])
+    checkpoint = load_checkpoint(out)
+    fresh_ones = [torch.Generator().manual_seed(COMMAND.FRESH_SEED) for _ in range(2)]
+    opened, causal = (
+        teacher_forced_loss(checkpoint.model, checkpoint.task, 16, generator, mask)
+        for generator, mask in zip(fresh_ones, (False, True), strict=True)
+    )
+    assert checkpoint.metrics["teacher_forced_loss"] == pytest.approx(opened, abs=1e-6)
+    assert abs(opened - causal) > 1e-4
+
+
 # the command
 
 FEW = ["reverse", "--steps", "4", "--batch-size", "7", "--d-model", "16", "--heads", "2", "--d-ff", "32",
@@ -300,7 +335,9 @@ def test_the_default_run_learns_to_reverse(tmp_path, capsys):
     assert "exact match: 256 of 256 fresh sequences" in capsys.readouterr().out
     checkpoint = load_checkpoint(out)
     assert checkpoint.config == QUICK_CONFIG
-    assert checkpoint.metrics == {"exact_match": 256, "exact_match_of": 256}
+    metrics = dict(checkpoint.metrics)
+    assert 0 < metrics.pop("teacher_forced_loss") < 0.02
+    assert metrics == {"exact_match": 256, "exact_match_of": 256}
     src = torch.tensor([checkpoint.tokenizer.encode("3 11 7 7 4")])
     said = [int(step.token) for step in greedy_decode(checkpoint.model, src, 9)]
     assert checkpoint.tokenizer.decode(said) == "4 7 7 11 3"

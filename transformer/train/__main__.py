@@ -18,7 +18,7 @@ from ..model import Transformer
 from ..presets import PRESETS
 from ..tasks import TASKS, SymbolTask, Task
 from .distributed import Share, process_group
-from .loop import TrainState, TrainStep, exact_match, train
+from .loop import TrainState, TrainStep, exact_match, teacher_forced_loss, train
 from .options import at_least
 from .settings import TrainSettings
 
@@ -76,8 +76,10 @@ def _train(args: argparse.Namespace) -> int:
     metrics = {}
     if args.check:
         right = exact_match(model, task, args.check, torch.Generator().manual_seed(FRESH_SEED + seed))
-        metrics = {"exact_match": right, "exact_match_of": args.check}
-        print(f"exact match: {right:,} of {args.check:,} fresh sequences")
+        again = torch.Generator().manual_seed(FRESH_SEED + seed)
+        loss = teacher_forced_loss(model, task, args.check, again, settings.causal)
+        metrics = {"exact_match": right, "exact_match_of": args.check, "teacher_forced_loss": loss}
+        print(f"exact match: {right:,} of {args.check:,} fresh sequences; teacher-forced loss {loss:.6f}")
     if args.out:
         training = {"settings": asdict(settings), "seed": seed, "steps_done": state.step}
         unfinished = None if finished else state

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..decode import greedy_decode
+from ..decode import evaluating, greedy_decode
 from ..model import Transformer
 from ..tasks import GeneratedTask
 from ..tokenizer import PAD
@@ -116,3 +116,16 @@ def exact_match(model: Transformer, task: GeneratedTask, n: int, generator: torc
     missing = batch.tgt_out.shape[1] - decoded.shape[1]
     decoded = F.pad(decoded, (0, missing), value=PAD)
     return int((decoded == batch.tgt_out).all(dim=1).sum())
+
+
+def teacher_forced_loss(
+    model: Transformer, task: GeneratedTask, n: int, generator: torch.Generator, causal: bool = True
+) -> float:
+    """The loss on the n fresh sequences that ``exact_match`` draws from such a generator, each right answer being read.
+
+    causal = False leaves the causal mask out, for a model that was trained without it.
+    """
+    batch = task.batch(n, generator, held_out=True)
+    with evaluating(model), torch.no_grad():
+        logits = model(batch.src, batch.tgt_in, batch.src_mask, batch.tgt_mask if causal else None)
+    return sequence_loss(logits, batch.tgt_out).item()

@@ -1,0 +1,8 @@
+"""Masks: who may look at whom, and what breaks when they may?"""
+
+from app import masks_view
+from app.frame import title
+from app.source import source_rows
+
+title("Masks", "Who may look at whom, and what breaks when they may?")
+masks_view.show(*source_rows())
