@@ -30,16 +30,15 @@ def batch_name(task: Task, src: list[int], draw: int) -> str:
     return f"{task.name} {'-'.join(map(str, src))} {draw}"
 
 
-def chosen(task: Task, src: list[int], wish: Mapping[str, Any]) -> View:
-    """The wished view; lengths and cells that were chosen for another batch are forgotten."""
-    view = checked(wish)
-    own = wish.get("batch") == batch_name(task, src, view.draw)
+def of_this_batch(task: Task, src: list[int], view: View, batch: Any) -> View:
+    """The view; lengths and cells that were chosen for another batch are forgotten."""
+    own = batch == batch_name(task, src, view.draw)
     return view if own else replace(view, lengths=View().lengths, flips=())
 
 
 def panel_block(task: Task, src: list[int], wish: Mapping[str, Any]) -> bytes:
     """The block alone, for a question asked while a control is dragged."""
-    return panel_data(task, src, chosen(task, src, wish), wish)[0]
+    return panel_data(task, src, of_this_batch(task, src, checked(wish), wish.get("batch")), wish)[0]
 
 
 def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) -> tuple[bytes, View]:

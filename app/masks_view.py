@@ -1,13 +1,11 @@
 """The Masks page's picture: a batch, its masks, what they do to the model, and what breaks without them."""
 
-from dataclasses import asdict
-
 import streamlit as st
 
 from app.code import code
 from app.live import masks_panel
-from app.masks_block import batch_name, chosen, panel_data
-from app.masks_state import LINKED, from_link
+from app.masks_block import batch_name, of_this_batch, panel_data
+from app.masks_state import LINKED, checked, from_link
 from app.runtime import prepare
 from app.text import literal
 from transformer import (
@@ -41,9 +39,9 @@ def show(task: Task, src: list[int]) -> None:
 @st.fragment
 def _panel(task: Task, src: list[int]) -> None:
     """Runs again, alone, when a control is let go; while it is dragged, app.answers answers."""
-    view, name = st.session_state[VIEW]
-    wish = (st.session_state.get(KEY) or {}).get("commit") or {**asdict(view), "batch": name}
-    data, view = panel_data(task, src, chosen(task, src, wish), wish)
+    commit = (st.session_state.get(KEY) or {}).get("commit") or {}
+    view, batch = (checked(commit), commit.get("batch")) if commit else st.session_state[VIEW]
+    data, view = panel_data(task, src, of_this_batch(task, src, view, batch), commit)
     st.session_state[VIEW] = (view, batch_name(task, src, view.draw))
     masks_panel(key=KEY, data=data, on_commit_change=lambda: None)
     _write_link()
