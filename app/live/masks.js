@@ -1,6 +1,6 @@
 // The Masks page: a batch whose lengths are dragged, its masks, and what the model makes of them.
 const KIND_NAMES = { encoder: "Encoder self", decoder: "Decoder self", cross: "Cross" };
-const REST_EVERY_MS = 200, WHOLE_AFTER_MS = 150;
+const REST_EVERY_MS = 200, WHOLE_AFTER_MS = 400;
 
 class MasksPanel extends LivePanel {
   constructor(root, send) {
