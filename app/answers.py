@@ -13,8 +13,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-# The modules whose panel_data(task, src, wish) answers: the block, and the view that it shows.
-PANELS = {"attention": "app.attention_view"}
+# The modules whose panel_data(task, src, wish) answers: the block, and the view that it shows. One that can show a
+# person's own model puts its id into the block's "ask", and is given it back as a fourth argument.
+PANELS = {"attention": "app.attention_view", "train": "app.train_view"}
+OWN_MODELS = ("attention",)
 
 
 def address(panel: str) -> str:
@@ -45,9 +47,10 @@ def answer(request: Request) -> Response:
         task = TASKS[question["task"]]()
         src, wish = [int(i) for i in question["source"]], dict(question["wish"])
         task.tokenizer.labels(within_reach(task, src))
+        model = [str(question["model"])] if question.get("model") and name in OWN_MODELS else []
     except (ValueError, KeyError, TypeError) as error:
         return PlainTextResponse(f"the question cannot be read: {error!r}", 400)
-    block, _ = panel.panel_data(task, src, wish)
+    block, _ = panel.panel_data(task, src, wish, *model)
     return Response(block, media_type="application/octet-stream", headers={"Cache-Control": "no-store"})
 
 

@@ -43,3 +43,4 @@ decode_player = _component("decode_player", (*_DRAWING, "player.js"), ("live.css
 attention_panel = _component(
     "attention_panel", (*_PANEL, "attention.js"), ("live.css", "controls.css", "attention.css")
 )
+train_panel = _component("train_panel", (*_PANEL, "curves.js", "train.js"), ("live.css", "controls.css", "train.css"))

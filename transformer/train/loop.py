@@ -11,6 +11,7 @@ from ..decode import greedy_decode
 from ..model import Transformer
 from ..tasks import GeneratedTask
 from ..tokenizer import PAD
+from .loss import smoothed_loss
 from .settings import AdamSettings, TrainSettings
 
 
@@ -64,10 +65,13 @@ class TrainState:
         self.step = step
 
 
-def sequence_loss(logits: Tensor, tgt_out: Tensor) -> Tensor:
+def sequence_loss(logits: Tensor, tgt_out: Tensor, label_smoothing: float = 0.0) -> Tensor:
     """Mean cross-entropy in nats over target tokens other than PAD: (B, T, V), (B, T) -> (); 0 if there are none."""
+    real = tgt_out != PAD
+    if label_smoothing and real.any():
+        return smoothed_loss(logits[real], tgt_out[real], label_smoothing)
     total = F.cross_entropy(logits.flatten(0, 1), tgt_out.flatten(), ignore_index=PAD, reduction="sum")
-    return total / (tgt_out != PAD).sum().clamp(min=1)
+    return total / real.sum().clamp(min=1)
 
 
 def train(
@@ -84,7 +88,8 @@ def train(
         step = state.step + 1
         batch = task.batch(settings.batch_size, state.generator)
         tgt_mask = batch.tgt_mask if settings.causal else None
-        loss = sequence_loss(model(batch.src, batch.tgt_in, batch.src_mask, tgt_mask), batch.tgt_out)
+        logits = model(batch.src, batch.tgt_in, batch.src_mask, tgt_mask)
+        loss = sequence_loss(logits, batch.tgt_out, settings.label_smoothing)
         state.optimizer.zero_grad()
         loss.backward()
         grad_norm = nn.utils.clip_grad_norm_(parameters, settings.clip)
