@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -25,7 +25,6 @@ NUMBERS: dict[str, tuple[float, float, float]] = {
 }
 WHOLE = ("d_model", "heads", "layers", "steps", "batch", "warmup", "seed")
 SCHEDULES = ("linear", "inverse_sqrt")
-KINDS = ("cross", "encoder", "decoder")
 MOST_SECONDS = 120.0  # of one core, as estimated, for a training to be accepted
 # What learns the task well in little time, where that differs from the reversal task's sizes.
 BY_TASK: dict[str, dict[str, Any]] = {
@@ -52,7 +51,6 @@ class View:
     smoothing: float = 0.0
     seed: int = 0
     schedule: str = "linear"
-    kind: str = "cross"
     run: str = ""
     at: int = -1
 
@@ -94,14 +92,10 @@ def checked(values: Mapping[str, Any], task_name: str) -> View:
         near = round(low + round((clamped - low) / step) * step, 6)
         return int(near) if name in WHOLE else near
 
-    def one_of(name: str, allowed: Sequence[str]) -> str:
-        return values[name] if values.get(name) in list(allowed) else getattr(default, name)
-
     run, at = values.get("run"), values.get("at")
     return View(
         **{name: number(name) for name in NUMBERS},
-        schedule=one_of("schedule", SCHEDULES),
-        kind=one_of("kind", KINDS),
+        schedule=values["schedule"] if values.get("schedule") in list(SCHEDULES) else default.schedule,
         run=run if isinstance(run, str) and re.fullmatch(r"[A-Za-z0-9_-]{16}", run) else "",
         at=min(int(at), 10**6) if _is_number(at) and at >= 0 else -1,
     )

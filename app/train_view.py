@@ -11,6 +11,7 @@ from app.answers import asked_about
 from app.code import code
 from app.live import pack, train_panel
 from app.own import remember, upload
+from app.recordings import recording
 from app.runtime import prepare
 from app.text import literal
 from app.train_state import (
@@ -20,13 +21,12 @@ from app.train_state import (
     checked,
     default_view,
     estimate,
-    example,
     from_link,
     plan_of,
     settings_of,
 )
 from app.training import runs
-from app.training_answers import address
+from app.training_answers import address, recorded_id
 from transformer import Task, Transformer, TransformerConfig, sequence_loss, train
 from transformer.analysis import answer_share
 from transformer.train import TrainSettings
@@ -92,13 +92,13 @@ def panel_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> tuple[byt
     """What the panel needs of the choices, and of the run that they name; and the view, checked."""
     view = checked(wish, task.name)
     plan = _plan_of_run(view.run, task)
-    view = replace(view, run=view.run if plan else "", at=view.at if plan else -1)
+    view = replace(view, run=view.run if plan else "")
+    shown = plan or Plan.read(recording(task.name))
     chosen, problem = None, ""
     try:
         chosen = plan_of(view, task, src)
     except ValueError as error:
         problem = str(error)
-    watched = plan or chosen
     header = {
         "view": asdict(view),
         "default": asdict(default_view(task.name)),
@@ -109,15 +109,14 @@ def panel_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> tuple[byt
         "problem": problem,
         "parameters": n_parameters(chosen.config) if chosen else 0,
         "seconds": estimate(view, task),
-        "example": _example(task, *example(task, src)),
         "answer": task.answer,
-        "run": _facts(plan, task) if plan else None,
+        "run": {"id": view.run or recorded_id(task.name), "recorded": not plan, **_facts(shown, task)},
     }
-    d_model = watched.config.d_model if watched else view.d_model
+    steps, d_model = shown.settings.steps, shown.config.d_model
     arrays = {
-        "chosen_rate": rates(settings_of(view), view.d_model, view.steps),
-        "run_rate": rates(plan.settings, d_model, plan.settings.steps) if plan else np.zeros(0),
-        "document_rate": rates(DOCUMENT_SETTINGS, d_model, watched.settings.steps if watched else view.steps),
+        "run_rate": rates(shown.settings, d_model, steps),
+        "next_rate": rates(settings_of(view), view.d_model, view.steps),
+        "document_rate": rates(DOCUMENT_SETTINGS, d_model, steps),
     }
     return pack(header, arrays), view
 

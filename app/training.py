@@ -88,7 +88,7 @@ class Runs:
         with self.lock:
             run = self._new()
             (run.folder / MODEL).write_bytes(model)
-            self._say(run, "finished", name=name)
+            self._say(run, "finished", uploaded=name)
             return run.id
 
     def find(self, run_id: str) -> Run:

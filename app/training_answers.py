@@ -7,7 +7,7 @@ GET /training/ID/model.safetensors  its model, or with ?step=N the weights that 
 """
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
@@ -15,6 +15,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+
+if TYPE_CHECKING:
+    from app.training import Run
 
 _MOST_BYTES = 20_000
 
@@ -24,15 +27,22 @@ def address() -> str:
     return "/" + "/".join(filter(None, (st.get_option("server.baseUrlPath").strip("/"), "training")))
 
 
+def recorded_id(task_name: str) -> str:
+    """The id under which a task's recording is followed like a run."""
+    return f"recorded-{task_name}"
+
+
 def follow(request: Request) -> Response:
     """Where a training stands, and what has been recorded since."""
     # Here and below, not above: torch takes seconds to import, and the server need not wait for it.
     from app.live import pack
     from app.training import runs
+    from transformer.train.plan import read_state
     from transformer.train.record import STEP_COLUMNS, frame_rows, frame_width, step_rows
 
+    run_id = request.path_params["run"]
     try:
-        run = runs().find(request.path_params["run"])
+        run = _recorded(run_id) or runs().find(run_id)
         from_step, from_frame = (int(request.query_params.get(name, "0")) for name in ("steps", "frames"))
     except KeyError:
         return PlainTextResponse("This training is not kept any more.", 404)
@@ -40,7 +50,7 @@ def follow(request: Request) -> Response:
         return PlainTextResponse(f"the question cannot be read: {error}", 400)
     if run.plan is None:
         return PlainTextResponse("This is an uploaded model: how it was trained is not known here.", 404)
-    standing = runs().standing(run)
+    standing = read_state(run.folder) if _recorded(run_id) else runs().standing(run)
     rows = step_rows(run.folder).read(max(0, from_step))
     frames = frame_rows(run.folder, run.plan).read(max(0, from_frame))
     arrays = {
@@ -49,6 +59,17 @@ def follow(request: Request) -> Response:
     }
     header = {**standing, "from": [from_step, from_frame], "has_model": runs().model(run) is not None}
     return Response(pack(header, arrays), media_type="application/octet-stream", headers={"Cache-Control": "no-store"})
+
+
+def _recorded(run_id: str) -> "Run | None":
+    """A shipped recording as a run that nobody can tell anything."""
+    from app.recordings import recording
+    from app.training import Run
+    from transformer import TASKS
+    from transformer.train.plan import Plan
+
+    known = {recorded_id(name): recording(name) for name in TASKS}
+    return Run(run_id, known[run_id], Plan.read(known[run_id]), 0.0) if run_id in known else None
 
 
 def download(request: Request) -> Response:

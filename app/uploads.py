@@ -33,7 +33,8 @@ def read_upload(contents: bytes, name: str) -> Checkpoint:
             _check(config, task, name)
             checkpoint = load_checkpoint(path)
         except ValueError as error:
-            raise ValueError(str(error).replace(str(path), name)) from error
+            said = str(error).replace(str(path), name)
+            raise ValueError(said if name in said else f"{name}: {said}") from error
     ours = TASKS[task]().tokenizer.vocabulary()
     theirs = checkpoint.task.tokenizer.vocabulary()
     if theirs != ours or {config.src_vocab_size, config.tgt_vocab_size} != {len(ours)}:

@@ -1,6 +1,10 @@
 // The Train page: choices start a training, which is followed over HTTP; what was recorded is scrubbed here, in the browser.
 const FOLLOW_EVERY_MS = 250, ASK_AGAIN_MS = 1500, KEEP_ALIVE_MS = 30000, FRAME_EVERY_MS = 60;
-const KIND_NAMES = { cross: "Cross", encoder: "Encoder self", decoder: "Decoder self" };
+const KINDS = {
+  cross: ["Cross-attention", "Row: token to be written; column: source token.", 30],
+  encoder: ["Encoder self-attention", "Source looks at source.", 14],
+  decoder: ["Decoder self-attention", "Row: token to be written; column: token read.", 14],
+};
 const SCHEDULE_NAMES = { linear: "straight to 0", inverse_sqrt: "1/√step (001)" };
 const AT_WORK = ["queued", "starting", "running"];
 const COOKIE = "transformer-workbench-runs";
@@ -66,7 +70,7 @@ class TrainPanel extends LivePanel {
     this.standing.setAttribute("role", "status");
     this.numbers = {};
     const tiles = make("div", "tiles", main);
-    for (const [name, label] of Object.entries({ step: "step", loss: "loss", exact: "exact match", rate: "learning rate", speed: "steps a second", left: "time left" })) {
+    for (const [name, label] of Object.entries({ step: "step", loss: "loss", exact: "exact match", rate: "learning rate", speed: "steps/s", left: "time left" })) {
       const tile = make("div", "tile", tiles);
       make("span", "small", tile, label);
       this.numbers[name] = make("b", "", tile, "–");
@@ -83,11 +87,14 @@ class TrainPanel extends LivePanel {
     this.slider.addEventListener("change", () => this.note());
     this.count = make("span", "count quiet", time);
 
-    const kinds = make("div", "kinds", main);
-    this.showKind = choiceOf(kinds, "Attention", KIND_NAMES, (kind) => this.choose({ kind }));
-    this.readout = make("span", "readout quiet", kinds);
-    this.heads = new Picture(main, "Heads of the example", "", 30, { read: (text) => (this.readout.textContent = text) });
-    weightLegend(main);
+    const read = (text) => (this.readout.textContent = text), both = [];
+    this.heads = {};
+    for (const [kind, [name, note, cell]] of Object.entries(KINDS)) {
+      if (kind === "encoder") both.push(make("div", "both", main));
+      this.heads[kind] = new Picture(both[0] ?? main, name, note, cell, { read });
+    }
+    const legend = weightLegend(main);
+    this.readout = make("span", "readout quiet", legend);
 
     const scrub = (step, settled) => {
       this.to(this.frameOf(step));
@@ -98,9 +105,9 @@ class TrainPanel extends LivePanel {
     this.loss = curves(side, "Loss", "Nats a token of each step's batch, before the step.");
     this.exact = curves(side, "Exact match", "");
     this.rate = curves(side, "Learning rate", "");
-    this.gradients = curves(below, "Gradient norm of each part", "Before clipping, e encoder, d decoder, s and t embeddings, o output.");
-    this.focus = curves(below, "How sharp each head is", "Largest weight of a row, mean over rows; named layer.head.");
-    this.answer = curves(below, "How much lies on the right token", "Share of cross-attention on source tokens equal to the one to be written.");
+    this.gradients = curves(below, "Gradient norm of each part", "Before clipping: e1 encoder, d1 decoder, dashed their embeddings, o output and last norms.");
+    this.focus = curves(below, "How sharp each head is", "Largest weight of a row, mean over rows: green encoder, violet decoder, blue cross.");
+    this.answer = curves(below, "How much lies on the right token", "Share of each head's cross-attention (layer.head) on source tokens equal to the one to be written.");
     this.shifted(make("section", "shifted", this.root));
   }
 
@@ -115,18 +122,16 @@ class TrainPanel extends LivePanel {
   forget(run) {
     clearTimeout(this.timer);
     this.pauseFrames();
-    Object.assign(this, { run, steps: [], frames: [], state: null, at: -1, asked: 0 });
+    Object.assign(this, { run, steps: [], frames: [], state: null, at: -1, asked: 0, scrubbed: false });
   }
 
   show(settled) {
     if (settled) this.setControls();
-    if (this.view.run !== this.run) {
-      this.forget(this.view.run);
-      this.at = -1;
-      if (this.run) {
-        this.keepCookie();
-        this.soon(0);
-      }
+    // While an answer to an older choice is drawn, the run stays: the newest one to be started counts.
+    if (settled && this.header.run.id !== this.run) {
+      this.forget(this.header.run.id);
+      if (!this.header.run.recorded) this.keepCookie();
+      this.soon(0);
     }
     this.draw();
   }
@@ -138,7 +143,6 @@ class TrainPanel extends LivePanel {
       slider.show(this.view[name], slider.text(this.view[name]));
     }
     this.showSchedule(this.view.schedule);
-    this.showKind(this.view.kind);
   }
 
   // The browser remembers which runs are its person's, for a reload.
@@ -161,7 +165,7 @@ class TrainPanel extends LivePanel {
   }
 
   async start(change) {
-    if (this.run && AT_WORK.includes(this.state?.name)) await this.post(`/${this.run}`, { do: "stop" });
+    if (AT_WORK.includes(this.state?.name)) await this.post(`/${this.run}`, { do: "stop" });
     const { task, source } = this.header.ask;
     const answer = await this.post("", { task, source, view: { ...this.view, ...change } });
     if (answer) this.choose({ ...change, run: answer.run, at: -1 });
@@ -187,7 +191,7 @@ class TrainPanel extends LivePanel {
       if (answer.ok) {
         this.receive(new Uint8Array(await answer.arrayBuffer()));
         const measuring = ["finished", "stopped"].includes(this.state.name) && this.state.has_model && !this.state.metrics.exact_match_of && this.asked++ < 40;
-        again = AT_WORK.includes(this.state.name) || measuring ? FOLLOW_EVERY_MS : KEEP_ALIVE_MS;
+        again = AT_WORK.includes(this.state.name) || measuring ? FOLLOW_EVERY_MS : this.header.run.recorded ? null : KEEP_ALIVE_MS;
       } else {
         this.problem.textContent = await answer.text();
         again = null;
@@ -206,10 +210,8 @@ class TrainPanel extends LivePanel {
       for (let i = 0; i < count; i++) kept.push(values.subarray(i * width, (i + 1) * width));
     }
     this.state = header;
-    if (this.header?.run) {
-      if (this.view.at >= 0 && this.at < 0 && !this.scrubbed) this.at = this.frameOf(this.view.at);
-      this.draw();
-    }
+    if (this.view.at >= 0 && !this.scrubbed) this.at = this.frameOf(this.view.at);
+    this.draw();
   }
 
   get last() {
@@ -272,8 +274,7 @@ class TrainPanel extends LivePanel {
   }
 
   draw() {
-    const started = Boolean(this.header.run && this.frames.length);
-    this.root.classList.toggle("started", started);
+    const started = this.frames.length > 0;
     this.drawControls();
     this.drawShifted();
     this.step = started ? this.frames[this.index][0] : -1;
@@ -296,7 +297,7 @@ class TrainPanel extends LivePanel {
     if (header.problem) this.problem.textContent = header.problem;
     else if (this.saidProblem) this.problem.textContent = "";
     this.saidProblem = Boolean(header.problem);
-    const has = Boolean(this.run), atWork = AT_WORK.includes(name);
+    const has = !header.run.recorded, atWork = AT_WORK.includes(name);
     this.buttons.start.textContent = has ? "Start anew" : "Start";
     this.buttons.start.disabled = this.buttons.again.disabled = Boolean(header.problem);
     this.buttons.again.hidden = !has;
@@ -309,7 +310,7 @@ class TrainPanel extends LivePanel {
   drawNumbers(started) {
     const { state, header } = this;
     this.standing.textContent = this.words();
-    if (!state || !header.run) return;
+    if (!state) return;
     const row = this.steps[Math.min(Math.max(this.step, 1), this.steps.length) - 1];
     const put = (name, text) => (this.numbers[name].textContent = text);
     put("step", started ? `${this.step.toLocaleString("en")} of ${header.run.steps.toLocaleString("en")}` : "–");
@@ -330,8 +331,8 @@ class TrainPanel extends LivePanel {
   }
 
   words() {
-    const { state } = this, { run, problem } = this.header;
-    if (!run) return problem ? "" : "Nothing is trained yet: press Start and watch the heads of your sequence.";
+    const { state } = this, { run } = this.header;
+    if (run.recorded) return "A training recorded earlier. Drag the slider or a curve; press Start for your own, on your sequence.";
     const names = {
       queued: () => `Waiting: place ${state.place} of ${state.waiting} in the queue.`,
       starting: () => "Starting: a process of its own is being made …",
@@ -345,13 +346,13 @@ class TrainPanel extends LivePanel {
   }
 
   drawHeads() {
-    const { kind } = this.view, { example } = this.header.run, frame = this.frames[this.index];
-    const rows = kind === "encoder" ? example.source : example.written, columns = kind === "decoder" ? example.read : example.source;
-    const grid = { name: `${KIND_NAMES[kind]}-attention after step ${this.step}`, weights: this.part(frame, kind), rows, columns, shown: rows.length,
-      hidden: kind === "decoder" ? afterRow : undefined, current: -1 };
-    this.heads.title.textContent = `${KIND_NAMES[kind]}-attention of the example, after step ${this.step}`;
-    this.heads.note.textContent = kind === "encoder" ? "Source looks at source." : kind === "decoder" ? "Row: token to be written; column: token read." : "Row: token to be written; column: source token.";
-    this.heads.draw(grid, this.step, describeGrid(grid));
+    const { example } = this.header.run, frame = this.frames[this.index];
+    for (const [kind, picture] of Object.entries(this.heads)) {
+      const rows = kind === "encoder" ? example.source : example.written, columns = kind === "decoder" ? example.read : example.source;
+      const grid = { name: `${picture.name} after step ${this.step}`, weights: this.part(frame, kind), rows, columns, shown: rows.length,
+        hidden: kind === "decoder" ? afterRow : undefined, current: -1 };
+      picture.draw(grid, this.step, describeGrid(grid));
+    }
   }
 
   // Series over frames: one line for each number of a part.
@@ -372,43 +373,45 @@ class TrainPanel extends LivePanel {
     this.exact.note.textContent = `Per cent of ${run.fresh} fresh sequences decoded without one wrong token.`;
     this.exact.draw({ ...base, lines: [exact], low: 0, high: 100 }, `Step ${this.step}: ${this.exactText()}.`);
 
-    const partColour = (name) => (name.includes("source") || name.includes("encoder") ? green : name === "output" ? colours.text : violet);
-    const partLabel = (name) => (name.includes("embedding") ? name[0] : name === "output" ? "o" : name[0] + name.at(-1));
+    const partColour = (name) => (name.includes("source") || name.includes("encoder") ? green : name.includes("output") ? colours.text : violet);
+    const partLabel = (name) => (name.includes("embedding") ? name[0] : name.includes("output") ? "o" : name[0] + name.at(-1));
     const gradients = this.series("gradients").map((line, i) => ({ ...line, name: run.parts[i], colour: partColour(run.parts[i]), label: partLabel(run.parts[i]), wide: 1.2, dash: run.parts[i].includes("embedding") ? [3, 2] : [] }));
     const norms = this.part(this.frames[this.index], "gradients").values;
     this.gradients.draw({ ...base, lines: gradients, log: true }, run.parts.map((name, i) => `${name} ${norms[i].toPrecision(3)}`).join(", "));
 
-    const { kind } = this.view, ofHeads = (name, colour) => {
-      const { shape: [, heads], values } = this.part(this.frames[this.index], name);
+    const ofHeads = (kind, name, colour, labelled) => {
+      const { shape: [layers, heads], values } = this.part(this.frames[this.index], name);
       const names = Array.from(values, (_, i) => `${Math.floor(i / heads) + 1}.${(i % heads) + 1}`);
-      const lines = this.series(name).map((line, i) => ({ ...line, name: `head ${names[i]}`, colour, label: names.length <= 8 ? names[i] : "", wide: 1.2 }));
-      return [{ ...base, lines, low: 0, high: 1 }, names.map((each, i) => `head ${each} ${digits(values[i])}`).join(", ")];
+      const lines = this.series(name).map((line, i) => ({ ...line, name: `${kind} ${names[i]}`, colour, label: labelled && layers * heads <= 8 ? names[i] : "", wide: 1.2 }));
+      return { lines, said: names.map((each, i) => `${kind} ${each} ${digits(values[i])}`).join(", ") };
     };
-    this.focus.title.textContent = `How sharp each ${KIND_NAMES[kind].toLowerCase()} head is`;
-    this.focus.draw(...ofHeads(`focus_${kind}`, kind === "encoder" ? green : kind === "decoder" ? violet : blue));
-    this.answer.draw(...ofHeads("answer", blue));
+    const kinds = [ofHeads("encoder", "focus_encoder", green), ofHeads("decoder", "focus_decoder", violet), ofHeads("cross", "focus_cross", blue)];
+    this.focus.draw({ ...base, lines: kinds.flatMap(({ lines }) => lines), low: 0, high: 1 }, kinds.map(({ said }) => said).join("; "));
+    const { lines, said } = ofHeads("cross", "answer", blue, true);
+    this.answer.draw({ ...base, lines, low: 0, high: 1 }, said);
   }
 
   drawRate() {
-    const { run } = this.header, colours = inks(this.root), blue = getComputedStyle(this.root).getPropertyValue("--st-blue-color").trim();
+    const colours = inks(this.root), blue = getComputedStyle(this.root).getPropertyValue("--st-blue-color").trim();
     const line = (name, values, more) => ({ name, x: Array.from(values, (_, i) => i + 1), y: Array.from(values), ...more });
     const peakOf = (values) => values.reduce((best, each, i) => (each > values[best] ? i : best), 0);
-    const used = this.array(run ? "run_rate" : "chosen_rate").values, document001 = this.array("document_rate").values;
+    const used = this.array("run_rate").values, document001 = this.array("document_rate").values;
+    const next = this.array("next_rate").values, differs = next.length !== used.length || next.some((each, i) => each !== used[i]);
     const lines = [line("document 001", document001, { colour: `rgb(${colours.grey.join()})`, dash: [5, 3] }), line("used", used, { colour: blue, wide: 2 })];
+    if (differs) lines.push(line("chosen for the next start", next, { colour: colours.accent, dash: [2, 2] }));
     const said = (name, values) => (values.length ? `${name}: peak ${values[peakOf(values)].toExponential(2)} at step ${peakOf(values) + 1}` : "");
-    const steps = Math.max(used.length, document001.length);
-    this.rate.note.textContent = `Solid, ${said("used", used)}. Dashed, ${said("document 001 (warmup 400)", document001)}.`;
-    const high = 1.05 * Math.max(1e-6, ...used, ...document001);
+    const steps = Math.max(used.length, differs ? next.length : 0);
+    this.rate.note.textContent = `Solid, ${said("used", used)}. Dashed, ${said("document 001 (warmup 400)", document001)}.${differs ? ` Dotted, ${said("next start", next)}.` : ""}`;
+    const high = 1.05 * Math.max(...used, ...document001, ...(differs ? next : []));
     this.rate.draw({ lines, last: steps, at: this.step, low: 0, high }, this.rate.note.textContent);
   }
 
   drawShifted() {
-    const { run, example: chosen, answer } = this.header, { read, written, source } = run ? run.example : chosen;
-    const key = JSON.stringify([read, written, run?.smoothing, this.state?.has_model, this.run]);
+    const { run, answer } = this.header, { read, written, source } = run.example;
+    const key = JSON.stringify([read, written, run.smoothing, this.state?.has_model, this.run]);
     if (key === this.shownRows) return;
     this.shownRows = key;
     this.rows.replaceChildren();
-    this.rows.style.setProperty("--columns", read.length);
     const line = (name, tokens, kind) => {
       make("span", `name ${kind}`, this.rows, name);
       tokens.forEach((token) => make("span", `token ${kind}`, this.rows, token));
@@ -418,10 +421,10 @@ class TrainPanel extends LivePanel {
     line("source", source, "src");
     line("decoder reads", read, "tgt");
     line("is to write", written, "tgt");
-    const smooth = run?.smoothing ? ` Label smoothing ${run.smoothing}: the right token is wanted with ${run.wanted[0].toFixed(3)}, every other but <pad> with ${run.wanted[1].toFixed(4)}.` : "";
+    const smooth = run.smoothing ? ` Label smoothing ${run.smoothing}: the right token is wanted with ${run.wanted[0].toFixed(3)}, every other but <pad> with ${run.wanted[1].toFixed(4)}.` : "";
     this.shiftNote.textContent = `Each column is one prediction: whatever the model would have said, it reads ${answer} up to there, so all columns are trained in one pass; the causal mask keeps a column from reading its own answer further right.${smooth}`;
     this.models.replaceChildren();
-    if (!run || !this.state?.has_model) return;
+    if (!this.state?.has_model) return;
     const link = (text, href) => Object.assign(make("a", "", this.models, text), { href });
     const { task } = this.header.ask;
     make("span", "", this.models, "This model: ");

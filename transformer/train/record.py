@@ -62,7 +62,7 @@ def parts(config: TransformerConfig) -> dict[str, tuple[str, ...]]:
         **{f"encoder {i + 1}": (f"encoder.{i}.",) for i in range(config.n_encoder_layers)},
         "target embedding": ("tgt_embedding.",),
         **{f"decoder {i + 1}": (f"decoder.{i}.",) for i in range(config.n_decoder_layers)},
-        "output": ("output.", "encoder_norm.", "decoder_norm."),
+        "output and last norms": ("output.", "encoder_norm.", "decoder_norm."),
     }
 
 
