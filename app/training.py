@@ -130,7 +130,7 @@ class Runs:
     def resume(self, run: Run) -> None:
         """Queue a training that was paused."""
         with self.lock:
-            if run.process is None and run not in self.queue and read_state(run.folder).get("name") == "paused":
+            if run not in self.queue and read_state(run.folder).get("name") == "paused":
                 (run.folder / STATE).unlink()
                 (run.folder / COMMAND).unlink(missing_ok=True)
                 run.lives = 0
@@ -171,8 +171,10 @@ class Runs:
                     self._ended(run, status)
                 if self.clock() - run.asked > UNASKED:
                     self.pause(run)
-            while self.queue and sum(run.process is not None for run in self.known.values()) < self.most_running:
-                run = self.queue.pop(0)
+            at_work = sum(run.process is not None for run in self.known.values())
+            # One that was resumed at once may not have left its last process yet.
+            for run in [run for run in self.queue if run.process is None][: max(0, self.most_running - at_work)]:
+                self.queue.remove(run)
                 run.lives += 1
                 run.process = self.launch(run.folder)
 
@@ -209,7 +211,7 @@ class Runs:
 
     def _ended(self, run: Run, status: int) -> None:
         run.process = None
-        if read_state(run.folder).get("name") in (*DONE, "paused"):
+        if run in self.queue or read_state(run.folder).get("name") in (*DONE, "paused"):
             return
         if status <= 0 and run.lives < MOST_LIVES:  # it was killed: the folder has all that is needed to go on
             self.queue.insert(0, run)

@@ -123,6 +123,19 @@ def test_a_pause_gives_the_place_to_the_next_and_resuming_queues_again(pool: Poo
     assert pool.name(one) == "starting"
 
 
+def test_resumed_before_its_process_has_gone_it_waits_for_that(pool: Pool) -> None:
+    one = pool.start(PLAN_OF_IT)
+    first = pool.processes[one]
+    first.says("paused")
+    pool.resume(pool.find(one))
+    assert pool.name(one) == "queued"
+    assert pool.processes[one] is first
+    first.status = 0
+    assert pool.name(one) == "starting"
+    assert pool.processes[one] is not first
+    assert not pool.queue
+
+
 def test_resuming_what_is_not_paused_does_nothing(pool: Pool) -> None:
     one = pool.start(PLAN_OF_IT)
     pool.resume(pool.find(one))
