@@ -30,7 +30,7 @@ def chosen(task: str, model_id: str = "") -> Checkpoint:
     """
     run_id, _, step = model_id.partition("@")
     if run_id:
-        with suppress(KeyError, ValueError):
+        with suppress(KeyError, ValueError, OSError):  # a folder may be removed under our eyes
             path = runs().model(runs().find(run_id), int(step) if step else None)
             checkpoint = _own(str(path), path.stat().st_mtime_ns) if path else None
             if checkpoint and checkpoint.task.name == task:

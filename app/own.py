@@ -44,26 +44,29 @@ def model_choice(task: Task) -> str:
     labels = {_SHIPPED: "Shipped", **_labels(task, linked)}
     if linked not in labels:
         st.info("The model in the link is not kept any more: this is the shipped one.")
-    _under_way(task)
+        del st.query_params[key]
+    _under_way()
     if len(labels) == 1:
         return ""
-    picked = st.selectbox(
-        "Model",
-        list(labels),
-        format_func=lambda model_id: labels.get(model_id, model_id),
-        key=key,
-        bind="query-params",
-        persist_state="session",
-        width=440,
-    )
-    return "" if picked in (None, _SHIPPED) else picked
+    # Link and memory are kept by hand: a bound selectbox would put its whole line into the link.
+    memory = f"last-{key}"
+    last = linked if linked != _SHIPPED else st.session_state.get(memory, _SHIPPED)
+    current = st.session_state.get(key, last)
+    st.session_state[key] = current if current in labels else _SHIPPED  # said anew: another page's box is another one
+    picked = st.selectbox("Model", list(labels), format_func=labels.get, key=key, width=440)
+    st.session_state[memory] = picked
+    if picked == _SHIPPED:
+        st.query_params.pop(key, None)
+        return ""
+    if st.query_params.get(key) != picked:
+        st.query_params[key] = picked
+    return picked
 
 
 def _labels(task: Task, linked: str) -> dict[str, str]:
     """A line for each own model of the task, and for the one in the link, whoever trained it."""
-    ids = own_runs()
     labels = {}
-    for model_id in [*reversed(ids), *([] if linked in ids else [linked])]:
+    for model_id in dict.fromkeys([*reversed(own_runs()), linked]):
         run_id = model_id.partition("@")[0]
         checkpoint = chosen(task.name, model_id)
         if checkpoint is chosen(task.name):  # it is gone, has no weights yet, or is of another task
@@ -78,7 +81,7 @@ def _labels(task: Task, linked: str) -> dict[str, str]:
     return labels
 
 
-def _under_way(task: Task) -> None:
+def _under_way() -> None:
     """A line while one of this person's trainings goes on; asking about it keeps it alive on other pages too."""
     if any(runs().standing(runs().find(run_id))["name"] not in (*DONE, "paused") for run_id in own_runs()):
         _watch()

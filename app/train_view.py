@@ -10,7 +10,7 @@ import streamlit as st
 from app.answers import asked_about
 from app.code import code
 from app.live import pack, train_panel
-from app.own import remember, upload
+from app.own import own_runs, remember, upload
 from app.recordings import recording
 from app.runtime import prepare
 from app.text import literal
@@ -44,6 +44,8 @@ def show(task: Task, src: list[int]) -> None:
         st.session_state[kept], changed = from_link(st.query_params, task.name)
         if changed:
             st.info(literal(" ".join(changed)))
+        if "run" not in st.query_params:
+            st.session_state[kept] = replace(st.session_state[kept], run=_last_own(task))
     _panel(task, src, kept)
     upload()
     with st.expander("Why does the rate warm up?"):
@@ -126,6 +128,11 @@ def rates(settings: TrainSettings, d_model: int, steps: int) -> np.ndarray:
     return np.array([settings.learning_rate(step, d_model) for step in range(1, steps + 1)])
 
 
+def _last_own(task: Task) -> str:
+    """The person's latest training of the task, "" if there is none: a page opened anew goes on with it."""
+    return next((run_id for run_id in reversed(own_runs()) if _plan_of_run(run_id, task)), "")
+
+
 def _plan_of_run(run_id: str, task: Task) -> Plan | None:
     try:
         plan = runs().find(run_id).plan
@@ -167,5 +174,5 @@ def _facts(plan: Plan, task: Task) -> dict[str, Any]:
         "layout": frame_layout(plan),
         "parts": list(parts(config)),
         "fresh": FRESH,
-        "every": plan.frame_every,
+        "kept": [step for step in range(settings.steps) if plan.is_kept(step)],
     }

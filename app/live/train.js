@@ -408,7 +408,8 @@ class TrainPanel extends LivePanel {
 
   drawShifted() {
     const { run, answer } = this.header, { read, written, source } = run.example;
-    const key = JSON.stringify([read, written, run.smoothing, this.state?.has_model, this.run]);
+    const kept = this.at < 0 ? -1 : Math.max(...run.kept.filter((step) => step <= this.frames[this.index][0]));
+    const key = JSON.stringify([read, written, run.smoothing, this.state?.has_model, this.run, kept]);
     if (key === this.shownRows) return;
     this.shownRows = key;
     this.rows.replaceChildren();
@@ -426,12 +427,12 @@ class TrainPanel extends LivePanel {
     this.models.replaceChildren();
     if (!this.state?.has_model) return;
     const link = (text, href) => Object.assign(make("a", "", this.models, text), { href });
-    const { task } = this.header.ask;
-    make("span", "", this.models, "This model: ");
+    const { task } = this.header.ask, model = kept < 0 ? this.run : `${this.run}@${kept}`;
+    make("span", "", this.models, kept < 0 ? "This model: " : `The model as it was after step ${kept}: `);
     const base = this.header.training.replace(/training$/, "");
-    link("open it on Decode", `${base}?task=${task}&model-${task}=${this.run}`);
-    link("on Attention", `${base}attention?task=${task}&model-${task}=${this.run}`);
-    Object.assign(link("download it (.safetensors)", `${this.header.training}/${this.run}/model.safetensors`), { download: "" });
+    link("open it on Decode", `${base}?task=${task}&model-${task}=${model}`);
+    link("on Attention", `${base}attention?task=${task}&model-${task}=${model}`);
+    Object.assign(link("download it (.safetensors)", `${this.header.training}/${this.run}/model.safetensors${kept < 0 ? "" : `?step=${kept}`}`), { download: "" });
   }
 
   key(event) {
