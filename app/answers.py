@@ -13,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-# What answers: module:function, called with task, source and wish, gives the block.
+# What answers: module:function, called with task, source and wish, gives the block. One that can show a person's own
+# model puts its id into the block's "ask", and is given it back as a fourth argument.
 PANELS = {
     "attention": "app.attention_view:panel_block",
     "masks": "app.masks_block:panel_block",
@@ -24,7 +25,9 @@ PANELS = {
     "saturation": "app.saturation_view:drawn_data",
     "own": "app.saturation_view:own_data",
     "runs": "app.saturation_view:runs_data",
+    "train": "app.train_view:panel_block",
 }
+OWN_MODELS = ("attention",)
 
 
 def address(panel: str) -> str:
@@ -56,10 +59,11 @@ def answer(request: Request) -> Response:
         task = TASKS[question["task"]]()
         src, wish = [int(i) for i in question["source"]], dict(question["wish"])
         task.tokenizer.labels(within_reach(task, src))
+        model = [str(question["model"])] if question.get("model") and name in OWN_MODELS else []
     except (ValueError, KeyError, TypeError) as error:
         return PlainTextResponse(f"the question cannot be read: {error!r}", 400)
     return Response(
-        block_of(task, src, wish), media_type="application/octet-stream", headers={"Cache-Control": "no-store"}
+        block_of(task, src, wish, *model), media_type="application/octet-stream", headers={"Cache-Control": "no-store"}
     )
 
 

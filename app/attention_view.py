@@ -1,7 +1,7 @@
 """The Attention page's picture: sliders, all heads, and one query in slow motion, drawn by one live component."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -10,24 +10,29 @@ import streamlit as st
 from app.answers import asked_about
 from app.attention_run import arrays, records, teacher_forced
 from app.attention_state import FIELDS, View, checked, from_link, snapped, within
-from app.attention_words import shape_of_weights, stages, status
+from app.attention_words import shape_of_weights, stages, status, whose
 from app.live import attention_panel, pack
-from app.models import trained, untrained
+from app.models import chosen, trained, untrained
 from app.runtime import prepare
 from app.text import literal
-from transformer import Task
+from transformer import Task, TransformerConfig
 
-KEY, VIEW = "attention", "attention-view"
+KEY, VIEW, SEEN = "attention", "attention-view", "attention-model"
 
 
-def show(task: Task, src: list[int]) -> None:
-    """Draw the panel for a source; the view comes from this page's link, then from what the person chose."""
+def show(task: Task, src: list[int], model_id: str = "") -> None:
+    """Draw the panel for a source and a person's own model, if one is chosen.
+
+    The view comes from this page's link, then from what the person chose."""
     prepare()
     if VIEW not in st.session_state:
         st.session_state[VIEW], changed = from_link(st.query_params)
         if changed:
             st.info(literal(" ".join(changed)))
-    _panel(task, src)
+    if model_id and st.session_state.get(SEEN) != model_id and not {"d_model", "heads", "d_k"} & set(st.query_params):
+        st.session_state[VIEW] = at_sizes_of(chosen(task.name, model_id).config, st.session_state[VIEW])
+    st.session_state[SEEN] = model_id
+    _panel(task, src, model_id)
     with st.expander("Why this formula?"):
         st.latex(
             r"\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V \qquad (1.1)"
@@ -40,19 +45,33 @@ def show(task: Task, src: list[int]) -> None:
 
 
 @st.fragment
-def _panel(task: Task, src: list[int]) -> None:
+def _panel(task: Task, src: list[int], model_id: str) -> None:
     """Runs again, alone, when a control is let go; while it is dragged, app.answers answers."""
-    wish = (st.session_state.get(KEY) or {}).get("commit") or asdict(st.session_state[VIEW])
-    data, st.session_state[VIEW] = panel_data(task, src, wish)
-    attention_panel(key=KEY, data=data, on_commit_change=lambda: None)
+    key = f"{KEY}-{model_id}" if model_id else KEY  # another model begins with sliders at its own sizes
+    wish = (st.session_state.get(key) or {}).get("commit") or asdict(st.session_state[VIEW])
+    data, st.session_state[VIEW] = panel_data(task, src, wish, model_id)
+    attention_panel(key=key, data=data, on_commit_change=lambda: None)
     _write_link(st.session_state[VIEW])
 
 
-def panel_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> tuple[bytes, View]:
-    """The block that the panel draws, and the view as it is shown: checked, snapped and within what there is."""
+def at_sizes_of(config: TransformerConfig, view: View) -> View:
+    """The view with the sliders at a model's sizes."""
+    usual = config.head_width * config.n_heads == config.d_model
+    return replace(
+        view, d_model=config.d_model, heads=config.n_heads, d_k=None if usual else config.head_width, layer=1
+    )
+
+
+def panel_data(task: Task, src: list[int], wish: Mapping[str, Any], model_id: str = "") -> tuple[bytes, View]:
+    """The block that the panel draws, and the view as it is shown: checked, snapped and within what there is.
+
+    The model is the person's own, if one is chosen and the sliders stand at its sizes.
+    """
     view, said = snapped(checked(wish), wish.get("moved"))
     sizes = (task.name, view.d_model, view.heads, view.head_width)
-    checkpoint = trained(*sizes)
+    own = chosen(task.name, model_id) if model_id else None
+    fits = own and (own.config.d_model, own.config.n_heads, own.config.head_width) == sizes[1:]
+    checkpoint = own if fits else trained(*sizes)
     model = checkpoint.model if checkpoint else untrained(*sizes)
     trace, read, written = teacher_forced(model, task, src)
     of_kind = records(trace, view.kind)
@@ -64,13 +83,13 @@ def panel_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> tuple[byt
     row = shown["weights"][view.layer, view.head, view.query] if rows else np.zeros(0, dtype=np.float32)
     header = {
         "view": {**asdict(view), "d_k_shown": view.head_width},
-        "ask": asked_about("attention", task.name, src),
+        "ask": {**asked_about("attention", task.name, src), "model": model_id},
         "count": wish.get("count", 0),
         "rows": rows,
         "columns": columns,
         "causal": view.kind == "decoder",
         "trained": checkpoint is not None,
-        "status": status(checkpoint, model, task, view),
+        "status": whose(own, checkpoint) + status(checkpoint, model, task, view),
         "snapped": said,
         "shapes": {
             "weights": shape_of_weights(shown["weights"].shape),
@@ -80,9 +99,9 @@ def panel_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> tuple[byt
     return pack(header, shown), view
 
 
-def panel_block(task: Task, src: list[int], wish: Mapping[str, Any]) -> bytes:
+def panel_block(task: Task, src: list[int], wish: Mapping[str, Any], model_id: str = "") -> bytes:
     """The block alone, for a question asked while a control is dragged."""
-    return panel_data(task, src, wish)[0]
+    return panel_data(task, src, wish, model_id)[0]
 
 
 def _write_link(view: View) -> None:

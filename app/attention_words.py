@@ -19,14 +19,25 @@ def status(checkpoint: Checkpoint | None, model: Transformer, task: Task, view: 
     """Whether the model has learned anything, and how to train it if not."""
     n_parameters = sum(p.numel() for p in model.parameters())
     if checkpoint:
-        right, of = checkpoint.metrics["exact_match"], checkpoint.metrics["exact_match_of"]
-        return f"Trained: {right:,} of {of:,} fresh sequences right. {n_parameters:,} parameters."
+        right, of = (checkpoint.metrics.get(name) for name in ("exact_match", "exact_match_of"))
+        if type(right) is int and type(of) is int:
+            return f"Trained: {right:,} of {of:,} fresh sequences right. {n_parameters:,} parameters."
+        return f"Trained, not measured. {n_parameters:,} parameters."
     apart = "" if view.d_k is None else f" --d-head {view.d_k}"
     return (
         f"Untrained: random weights, {n_parameters:,} parameters. One to three minutes of one core would train it: "
         f"python -m transformer.train {task.name} --layers 2 --steps 4000 --d-model {view.d_model} "
         f"--heads {view.heads}{apart}"
     )
+
+
+def whose(own: Checkpoint | None, shown: Checkpoint | None) -> str:
+    """Whether the person's own model is on screen, and where it would be; "" if none is chosen."""
+    if own is None:
+        return ""
+    config = own.config
+    sizes = f"d_model {config.d_model}, {config.n_heads} heads, d_k {config.head_width}"
+    return "Your model. " if shown is own else f"Not your model, which has {sizes}. "
 
 
 def shape_of_weights(shape: tuple[int, ...]) -> str:

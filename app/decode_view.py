@@ -7,19 +7,18 @@ import streamlit as st
 
 from app.decoding import frames, run_decoding
 from app.live import decode_player
-from app.models import describe, shipped
+from app.models import chosen, describe
 from app.runtime import prepare
 from transformer import Task
-from transformer.zoo import checkpoint_name
 
 KEY, LINKED = "player", "player-linked-branch"
 STEP, TAKE = "step", "take"  # in the link: tokens written, and ids that were taken in place of the model's own
 
 
-def show(task: Task, src: list[int]) -> None:
-    """Decode ids and let the player step through it. A candidate chosen in the player branches the decode."""
+def show(task: Task, src: list[int], model_id: str = "") -> None:
+    """Decode ids with the chosen model and let the player step through it; a candidate chosen there branches it."""
     prepare()
-    checkpoint = shipped(checkpoint_name(task.name, 64, 4))
+    checkpoint = chosen(task.name, model_id)
     limit = max(2 * len(src), task.max_target) + 2  # a model that does not stop by itself is stopped here
     labels = checkpoint.tokenizer.labels(src)
     linked = st.session_state.setdefault(

@@ -24,11 +24,12 @@ if __name__ == "__main__":
             st.Page(ROOT / "pages" / "masks.py", title="Masks"),
             st.Page(ROOT / "pages" / "positions.py", title="Positions"),
             st.Page(ROOT / "pages" / "saturation.py", title="Saturation"),
+            st.Page(ROOT / "pages" / "train.py", title="Train"),
         ],
         position="top",
     )
     page.run()
 else:
-    from app.answers import routes
+    from app import answers, training_answers
 
-    server = st.App(__file__, routes=routes())
+    server = st.App(__file__, routes=[*answers.routes(), *training_answers.routes()])

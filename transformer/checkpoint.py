@@ -79,6 +79,12 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     return Checkpoint(model, config, task, task.tokenizer, header["metrics"], header["training"])
 
 
+def read_header(path: str | Path) -> tuple[TransformerConfig, str]:
+    """The config and the task's name of a checkpoint, before a model of any size is built. Raises ValueError."""
+    _, header = _read(path)
+    return _build(TransformerConfig, header["config"], path), str(header["task"].get("name"))
+
+
 def load_training(path: str | Path, kind: type[Settings] = TrainSettings) -> tuple[Checkpoint, Settings, TrainState]:
     """Read a stopped run, ready to go on with settings of its kind (TrainSettings: by ``train``).
 
@@ -111,7 +117,7 @@ def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         )
     try:
         values = {key: json.loads(header[key]) for key in ("config", "task", "training", "metrics")}
-    except (KeyError, json.JSONDecodeError) as error:
+    except (KeyError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"the header of {path} is damaged: {error}") from error
     if wrong := [key for key, value in values.items() if not isinstance(value, dict)]:
         raise ValueError(f"the header of {path} is damaged: {wrong[0]} is not a JSON object")

@@ -61,3 +61,4 @@ masks_panel = _component(
     (*_PANEL, "masks_picture.js", "masks_tables.js", "masks.js"),
     ("live.css", "controls.css", "masks.css"),
 )
+train_panel = _component("train_panel", (*_PANEL, "curves.js", "train.js"), ("live.css", "controls.css", "train.css"))

@@ -8,8 +8,8 @@ class LivePanel {
   }
 
   async ask(wish) {
-    const { at, task, source } = this.header.ask;
-    const answer = await fetch(`${at}?q=${encodeURIComponent(JSON.stringify({ task, source, wish }))}`);
+    const { at, ...question } = this.header.ask;
+    const answer = await fetch(`${at}?q=${encodeURIComponent(JSON.stringify({ ...question, wish }))}`);
     if (answer.ok) this.take(new Uint8Array(await answer.arrayBuffer()));
   }
 

@@ -7,8 +7,8 @@ from torch.nn import functional as F
 from tests.transformer.small import seeded
 from tests.transformer.translations import sentences, tokenizer
 from transformer import BOS, EOS, PAD
+from transformer.train.loss import smoothed_loss
 from transformer.translation.batches import collate, digest, encode_pairs, epoch_batches
-from transformer.translation.loss import smoothed_loss
 from transformer.translation.pairs import Sentence
 
 TOKENIZER = tokenizer()

@@ -20,6 +20,7 @@ from ..tasks import TASKS, SymbolTask, Task
 from .distributed import Share, process_group
 from .loop import TrainState, TrainStep, exact_match, teacher_forced_loss, train
 from .options import at_least
+from .record import FRESH_SEED
 from .settings import TrainSettings
 
 QUICK_CONFIG = TransformerConfig(
@@ -38,7 +39,6 @@ QUICK_CONFIG = TransformerConfig(
 DOCUMENT_SETTINGS = TrainSettings(
     steps=6_000, batch_size=64, betas=(0.9, 0.98), lr=1.0, schedule="inverse_sqrt", warmup=400
 )
-FRESH_SEED = 1_000_003  # fresh sequences for measuring come from another stream than a run's own
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -128,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
         "--set", action="append", default=[], type=_field, metavar="FIELD=VALUE",
         help="any other field of TransformerConfig, such as init=xavier or positional=none; may be repeated",
     )  # fmt: skip
+    parser.add_argument("--label-smoothing", type=float, metavar="SHARE", help="default 0: none")
     parser.add_argument("--no-causal-mask", action="store_true", help="let the decoder see what it is to predict")
     parser.add_argument("--min-len", type=int, metavar="N", help="shortest sequence (quick 0, document 3)")
     parser.add_argument("--max-len", type=int, metavar="N", help="longest sequence (default 8)")
@@ -167,6 +168,7 @@ def _fresh(args: argparse.Namespace) -> Run:
         settings,
         causal=not args.no_causal_mask,
         **_given(steps=args.steps, batch_size=args.batch_size, warmup=args.warmup, lr=args.lr),
+        **_given(label_smoothing=args.label_smoothing),
         **({"betas": tuple(args.betas)} if args.betas else {}),
     )
     model = Transformer(config, torch.Generator().manual_seed(args.seed))

@@ -12,6 +12,7 @@ from ..model import Transformer
 from ..tasks import GeneratedTask
 from ..tokenizer import PAD
 from .distributed import Share
+from .loss import smoothed_loss
 from .settings import AdamSettings, TrainSettings
 
 
@@ -65,14 +66,19 @@ class TrainState:
         self.step = step
 
 
-def sequence_loss(logits: Tensor, tgt_out: Tensor, n_tokens: Tensor | None = None) -> Tensor:
+def sequence_loss(
+    logits: Tensor, tgt_out: Tensor, label_smoothing: float = 0.0, n_tokens: Tensor | None = None
+) -> Tensor:
     """Mean cross-entropy in nats over target tokens other than PAD: (B, T, V), (B, T) -> (); 0 if there are none.
 
     n_tokens  to divide by, where these rows are only a part of the batch.
     """
-    total = F.cross_entropy(logits.flatten(0, 1), tgt_out.flatten(), ignore_index=PAD, reduction="sum")
-    n_tokens = (tgt_out != PAD).sum() if n_tokens is None else n_tokens
-    return total / n_tokens.clamp(min=1)
+    real = tgt_out != PAD
+    if label_smoothing and real.any():
+        total = smoothed_loss(logits[real], tgt_out[real], label_smoothing) * real.sum()
+    else:
+        total = F.cross_entropy(logits.flatten(0, 1), tgt_out.flatten(), ignore_index=PAD, reduction="sum")
+    return total / (real.sum() if n_tokens is None else n_tokens).clamp(min=1)
 
 
 def train(
@@ -93,7 +99,7 @@ def train(
         batch, n_tokens = share.rows(whole), (whole.tgt_out != PAD).sum()
         tgt_mask = batch.tgt_mask if settings.causal else None
         logits = shared_model(batch.src, batch.tgt_in, batch.src_mask, tgt_mask)
-        loss = sequence_loss(logits, batch.tgt_out, n_tokens)
+        loss = sequence_loss(logits, batch.tgt_out, settings.label_smoothing, n_tokens)
         state.optimizer.zero_grad()
         (loss * share.world).backward()  # the gradients' mean over the processes is then that of the whole batch
         grad_norm = nn.utils.clip_grad_norm_(parameters, settings.clip)

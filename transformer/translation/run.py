@@ -11,8 +11,8 @@ from ..model import Transformer
 from ..tasks import Batch
 from ..tokenizer import PAD
 from ..train import TrainState, TrainStep
+from ..train.loss import smoothed_loss
 from .batches import Ids, collate, epoch_batches
-from .loss import smoothed_loss
 from .settings import TranslationSettings
 from .snapshot import Progress
 

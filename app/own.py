@@ -1,0 +1,127 @@
+"""Models that a person trained or uploaded: which there are, which is chosen, and how one comes in from a file."""
+
+import re
+
+import streamlit as st
+
+from app.models import chosen
+from app.text import literal
+from app.training import DONE, runs
+from app.uploads import MOST_MEGABYTES, read_upload
+from transformer import TASKS, Task
+
+OWN = "own-runs"
+_COOKIE = "transformer-workbench-runs"  # written by the Train panel, so that a reload knows its person's models
+_SHIPPED = "shipped"
+
+
+def remember(run_id: str) -> None:
+    """This session's person has that run."""
+    known = st.session_state.setdefault(OWN, [])
+    if run_id not in known:
+        known.append(run_id)
+
+
+def own_runs() -> list[str]:
+    """The ids of this person's runs that are still kept, oldest first."""
+    if OWN not in st.session_state:
+        st.session_state[OWN] = re.findall(r"[A-Za-z0-9_-]{16}", st.context.cookies.get(_COOKIE, ""))
+    kept = []
+    for run_id in st.session_state[OWN]:
+        try:
+            runs().find(run_id)
+        except KeyError:
+            continue
+        kept.append(run_id)
+    st.session_state[OWN] = kept
+    return kept
+
+
+def model_choice(task: Task) -> str:
+    """Draw the choice of models, if this person has own ones of the task; return the id, "" for the shipped one."""
+    key = f"model-{task.name}"
+    linked = st.query_params.get(key, _SHIPPED)
+    labels = {_SHIPPED: "Shipped", **_labels(task, linked)}
+    if linked not in labels:
+        st.info("The model in the link is not kept any more: this is the shipped one.")
+        del st.query_params[key]
+    _under_way()
+    if len(labels) == 1:
+        return ""
+    # Link and memory are kept by hand: a bound selectbox would put its whole line into the link.
+    memory = f"last-{key}"
+    last = linked if linked != _SHIPPED else st.session_state.get(memory, _SHIPPED)
+    current = st.session_state.get(key, last)
+    st.session_state[key] = current if current in labels else _SHIPPED  # said anew: another page's box is another one
+    picked = st.selectbox("Model", list(labels), format_func=labels.get, key=key, width=440)
+    st.session_state[memory] = picked
+    if picked == _SHIPPED:
+        st.query_params.pop(key, None)
+        return ""
+    if st.query_params.get(key) != picked:
+        st.query_params[key] = picked
+    return picked
+
+
+def _labels(task: Task, linked: str) -> dict[str, str]:
+    """A line for each own model of the task, and for the one in the link, whoever trained it."""
+    labels = {}
+    for model_id in dict.fromkeys([*reversed(own_runs()), linked]):
+        run_id = model_id.partition("@")[0]
+        checkpoint = chosen(task.name, model_id)
+        if checkpoint is chosen(task.name):  # it is gone, has no weights yet, or is of another task
+            continue
+        plan = runs().find(run_id).plan
+        origin = f"seed {plan.seed}, step {checkpoint.training['steps_done']:,}" if plan else "uploaded"
+        config = checkpoint.config
+        labels[model_id] = (
+            f"Yours: {origin}, d_model {config.d_model}, {config.n_heads} heads, "
+            f"{config.n_encoder_layers} + {config.n_decoder_layers} layers"
+        )
+    return labels
+
+
+def _under_way() -> None:
+    """A line while one of this person's trainings goes on; asking about it keeps it alive on other pages too."""
+    if any(runs().standing(runs().find(run_id))["name"] not in (*DONE, "paused") for run_id in own_runs()):
+        _watch()
+
+
+@st.fragment(run_every=5)
+def _watch() -> None:
+    said = []
+    for run_id in own_runs():
+        run = runs().find(run_id)
+        standing = runs().standing(run)
+        if run.plan and standing["name"] not in (*DONE, "paused"):
+            place = f", place {standing['place']} in the queue" if standing["name"] == "queued" else ""
+            said.append(f"{TASKS[run.plan.task].title}: {standing['name']}{place}")
+    if not said:
+        st.rerun()  # it is done: its model joins the choice
+    st.caption(f"Your training goes on meanwhile. {'; '.join(said)}.")
+
+
+def upload() -> None:
+    """Take a checkpoint in, or say why not."""
+    with st.expander("Bring a trained model back"):
+        file = st.file_uploader(
+            f"A .safetensors checkpoint of this project, up to {MOST_MEGABYTES} MB",
+            type="safetensors",
+            max_upload_size=MOST_MEGABYTES,
+            key="upload",
+        )
+        if file is None:
+            return
+        taken = st.session_state.setdefault("uploaded", {})
+        if file.file_id not in taken:
+            try:
+                checkpoint = read_upload(file.getvalue(), file.name)
+            except ValueError as error:
+                st.error(literal(str(error)))
+                return
+            taken[file.file_id] = runs().keep(file.getvalue(), file.name), checkpoint.task.name
+            remember(taken[file.file_id][0])
+        task = TASKS[taken[file.file_id][1]]
+        st.success(
+            literal(f"{file.name} is taken in. Choose it under “Model” on Decode or Attention, task {task.title}.")
+        )
