@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.transformer.translations import sentences, task, tsv
-from transformer import BOS, EOS, PAD, Batch, Transformer, TransformerConfig, load_checkpoint
+from transformer import BOS, EOS, PAD, Batch, TransformerConfig, load_checkpoint
 from transformer.translation.__main__ import main
 from transformer.translation.batches import digest, encode_pairs
 from transformer.translation.run import batch_loss, mean_loss, train_on_pairs
@@ -199,6 +199,14 @@ def test_what_is_cooling_cannot_be_cooled_from_above_again():
         cooled_down(run, 2)
 
 
+def test_a_finished_run_can_be_warmed_up_and_cooled_down_again():
+    run = new()
+    trained(run)
+    again = cooled_down(run, 4, lr=4e-3)
+    assert [again.settings.learning_rate(step) for step in (25, 28)] == pytest.approx([3.2e-3, 0.8e-3])
+    assert len(trained(again)) == 4
+
+
 # the command
 
 SMALL = ("--d-model", "16", "--heads", "2", "--layers", "1", "--vocab-size", "500", "--batch-tokens", "500",
@@ -334,6 +342,7 @@ def test_what_cannot_be_resumed_is_explained(pairs, tmp_path, capsys):
         ((pairs, "--resume", snapshot, "--lr", 0.1), "--lr is that of"),
         ((pairs, "--resume", snapshot, "--batch-tokens", 9), "--batch-tokens is that of"),
         ((pairs, "--resume", snapshot, "--cooldown", 9), "the learning rate is falling already"),
+        ((pairs, "--resume", snapshot, "--cooldown", 9, "--lr", -1), "lr is -1.0"),
         ((other, "--resume", snapshot), "does not hold the pairs that"),
     ]:
         capsys.readouterr()
@@ -355,4 +364,3 @@ def test_training_leaves_the_global_generator_alone():
     before = torch.random.get_rng_state()
     trained(new(), 2)
     assert torch.equal(torch.random.get_rng_state(), before)
-    assert isinstance(new().model, Transformer)

@@ -43,10 +43,11 @@ def _fresh(args: argparse.Namespace) -> Prepared:
 
 
 def _resumed(args: argparse.Namespace) -> Prepared:
-    chosen = [name for name in given(args, (*_SETTINGS, *SIZES, "attribution")) if name != "cooldown"]
+    allowed = {"cooldown"} if args.cooldown is None else {"cooldown", "lr"}
+    chosen = [name for name in given(args, (*_SETTINGS, *SIZES, "attribution")) if name not in allowed]
     if chosen:
         raise ValueError(f"--{chosen[0].replace('_', '-')} is that of {args.resume}; with --resume leave it out")
-    return resumed(args.pairs, args.resume, args.cooldown)
+    return resumed(args.pairs, args.resume, args.cooldown, args.lr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         "steps": "all steps, cooldown included",
         "cooldown": "last steps, over which the rate falls to 0; with --resume: from there on, and then the end",
         "warmup": "first steps, over which the rate rises",
-        "lr": "learning rate",
+        "lr": "learning rate; with --resume and --cooldown: the one to fall from",
         "max_words": "longer English sentences are left out",
         "batch_tokens": "most tokens of a batch on either side, padding included",
         "label_smoothing": "share of the target that goes to all words alike",

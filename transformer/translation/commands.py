@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from ..checkpoint import load_checkpoint
+from ..checkpoint import load_checkpoint, save_checkpoint
 from ..tasks import TranslationTask
 from ..zoo import checkpoint_name
 from .batches import encode_pairs
@@ -15,7 +15,7 @@ from .evaluate import Scores, measure, score, short, translate
 from .pairs import Sides
 from .prepare import LONGEST, Prepared, read_sides
 from .run import mean_loss, train_on_pairs
-from .snapshot import Run, save_finished, save_snapshot
+from .snapshot import Run, save_snapshot
 
 WATCHED = 400  # validation sentences that are translated for each line of the log
 
@@ -43,7 +43,8 @@ def train(prepared: Prepared, folder: Path, stop_at: int | None) -> int:
     _show(scores)
     config = run.model.config
     path = folder / f"{checkpoint_name(run.task.name, config.d_model, config.n_heads, config.d_head)}.safetensors"
-    save_finished(run, path, {name: asdict(values) for name, values in scores.items()})
+    metrics = {name: asdict(values) for name, values in scores.items()}
+    save_checkpoint(path, run.model, run.task, training=run.facts(), metrics=metrics, half=True)
     print(f"saved {path}")
     return 0
 

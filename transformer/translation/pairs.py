@@ -68,7 +68,6 @@ def split(sentences: Iterable[Sentence], max_words: int) -> Sides:
         if sentence.n_words <= max_words:
             sides[side_of(sentence.english)].append(sentence)
     for side in ("validation", "test"):
-        # Divided by 100, what is left of the hash says nothing of the side.
         sides[side].sort(key=lambda sentence: hash_of(sentence.english))
     return sides
 

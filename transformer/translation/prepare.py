@@ -57,14 +57,14 @@ def fresh(path: Path, settings: TranslationSettings, sizes: dict[str, Any], attr
     return Prepared(Run.new(config, task, settings, digest(pairs), attribution), sides, pairs)
 
 
-def resumed(path: Path, snapshot: Path, cooldown: int | None) -> Prepared:
-    """Take up a snapshot where it was left, or to cool down over so many steps.
+def resumed(path: Path, snapshot: Path, cooldown: int | None, lr: float | None) -> Prepared:
+    """Take up a snapshot where it was left, or to cool down over so many steps, from lr or its own rate.
 
     Raises ValueError when it cannot, or when the file holds other pairs than the run was trained on.
     """
     run = load_snapshot(snapshot)
     if cooldown is not None:
-        run = cooled_down(run, cooldown)
+        run = cooled_down(run, cooldown, lr)
     sides = read_sides(path, run.settings.max_words)
     pairs = encode_pairs(sides["train"], run.task.tokenizer, LONGEST)
     if digest(pairs) != run.pairs:

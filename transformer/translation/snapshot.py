@@ -2,7 +2,6 @@
 
 import csv
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -95,21 +94,17 @@ def load_snapshot(path: Path) -> Run:
         raise ValueError(f"the training state in {path} is damaged: {error}") from error
 
 
-def cooled_down(run: Run, steps: int) -> Run:
-    """The same run, to end after so many more steps, over which the learning rate falls to 0.
+def cooled_down(run: Run, steps: int, lr: float | None = None) -> Run:
+    """The same run, to end after so many more steps, over which the learning rate falls to 0, from lr or its own.
 
-    Raises ValueError for a run whose rate is falling already.
+    Given lr, a run that has cooled down already is warmed up again. Raises ValueError for such a run without.
     """
     settings = run.settings
     first = settings.steps - settings.cooldown
-    if settings.cooldown and run.state.step > first:
+    if lr is None and settings.cooldown and run.state.step > first:
         raise ValueError(
-            f"at step {run.state.step:,} the learning rate is falling already; "
-            f"a cooldown starts from a snapshot of step {first:,} or before"
+            f"at step {run.state.step:,} the learning rate is falling already; a cooldown starts from a snapshot "
+            f"of step {first:,} or before, or from a rate of its own"
         )
-    return replace(run, settings=replace(settings, steps=run.state.step + steps, cooldown=steps))
-
-
-def save_finished(run: Run, path: Path, metrics: Mapping[str, Any]) -> None:
-    """Write the model in 16 bits a weight; it must have been rounded to them before it was measured."""
-    save_checkpoint(path, run.model, run.task, training=run.facts(), metrics=dict(metrics), half=True)
+    changed = replace(settings, steps=run.state.step + steps, cooldown=steps, lr=settings.lr if lr is None else lr)
+    return replace(run, settings=changed)
