@@ -112,6 +112,7 @@ def panel_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> tuple[byt
         "parameters": n_parameters(chosen.config) if chosen else 0,
         "seconds": estimate(view, task),
         "answer": task.answer,
+        "title": task.title,
         "run": {"id": view.run or recorded_id(task.name), "recorded": not plan, **_facts(shown, task)},
     }
     steps, d_model = shown.settings.steps, shown.config.d_model

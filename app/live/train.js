@@ -427,11 +427,11 @@ class TrainPanel extends LivePanel {
     this.models.replaceChildren();
     if (!this.state?.has_model) return;
     const link = (text, href) => Object.assign(make("a", "", this.models, text), { href });
-    const { task } = this.header.ask, model = kept < 0 ? this.run : `${this.run}@${kept}`;
+    const { task } = this.header.ask, title = encodeURIComponent(this.header.title), model = kept < 0 ? this.run : `${this.run}@${kept}`;
     make("span", "", this.models, kept < 0 ? "This model: " : `The model as it was after step ${kept}: `);
     const base = this.header.training.replace(/training$/, "");
-    link("open it on Decode", `${base}?task=${task}&model-${task}=${model}`);
-    link("on Attention", `${base}attention?task=${task}&model-${task}=${model}`);
+    link("open it on Decode", `${base}?task=${title}&model-${task}=${model}`);
+    link("on Attention", `${base}attention?task=${title}&model-${task}=${model}`);
     Object.assign(link("download it (.safetensors)", `${this.header.training}/${this.run}/model.safetensors${kept < 0 ? "" : `?step=${kept}`}`), { download: "" });
   }
 
