@@ -27,8 +27,7 @@ from app.train_state import (
 )
 from app.training import runs
 from app.training_answers import address, recorded_id
-from transformer import Task, Transformer, TransformerConfig, sequence_loss, train
-from transformer.analysis import answer_share
+from transformer import Task, Transformer, TransformerConfig, answer_share, sequence_loss, train
 from transformer.train import TrainSettings
 from transformer.train.__main__ import DOCUMENT_SETTINGS
 from transformer.train.loss import smoothed_loss

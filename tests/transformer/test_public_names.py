@@ -41,6 +41,7 @@ NAMES = [
     "TransformerConfig",
     "TranslationTask",
     "angular_frequencies",
+    "answer_share",
     "attention",
     "attention_scores",
     "attention_weights",
