@@ -25,7 +25,8 @@ def remember(run_id: str) -> None:
 def own_runs() -> list[str]:
     """The ids of this person's runs that are still kept, oldest first."""
     if OWN not in st.session_state:
-        st.session_state[OWN] = re.findall(r"[A-Za-z0-9_-]{16}", st.context.cookies.get(_COOKIE, ""))
+        cookie = str(st.context.cookies.get(_COOKIE, ""))  # whatever stands there: what is no run is not found below
+        st.session_state[OWN] = re.findall(r"[A-Za-z0-9_-]{16}", cookie)
     kept = []
     for run_id in st.session_state[OWN]:
         try:

@@ -27,8 +27,7 @@ from app.train_state import (
 )
 from app.training import runs
 from app.training_answers import address, recorded_id
-from transformer import Task, Transformer, TransformerConfig, sequence_loss, train
-from transformer.analysis import answer_share
+from transformer import Task, Transformer, TransformerConfig, answer_share, sequence_loss, train
 from transformer.train import TrainSettings
 from transformer.train.__main__ import DOCUMENT_SETTINGS
 from transformer.train.loss import smoothed_loss
@@ -112,6 +111,7 @@ def panel_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> tuple[byt
         "parameters": n_parameters(chosen.config) if chosen else 0,
         "seconds": estimate(view, task),
         "answer": task.answer,
+        "title": task.title,
         "run": {"id": view.run or recorded_id(task.name), "recorded": not plan, **_facts(shown, task)},
     }
     steps, d_model = shown.settings.steps, shown.config.d_model

@@ -45,7 +45,8 @@ class Process(Protocol):
 
 @dataclass
 class Run:
-    """A training as the pool sees it. process: None while it waits or rests. asked: when a page last did."""
+    """A training as the pool sees it. process: None while it waits or rests. asked: when a page last did;
+    noted: when the folder was last told."""
 
     id: str
     folder: Path
@@ -53,6 +54,7 @@ class Run:
     asked: float
     process: Process | None = None
     lives: int = 0
+    noted: float = 0.0
 
 
 class Runs:
@@ -99,9 +101,10 @@ class Runs:
         with self.lock:
             run = self.known.get(run_id) or self._taken_up(run_id)
             now = self.clock()
-            if now - run.asked > 30:
+            if now - run.noted > 30:  # for other servers, and for the time after this one
                 with suppress(OSError):
                     os.utime(run.folder, (now, now))
+                run.noted = now
             run.asked = now
             return run
 
@@ -131,8 +134,7 @@ class Runs:
         """Queue a training that was paused."""
         with self.lock:
             if run not in self.queue and read_state(run.folder).get("name") == "paused":
-                (run.folder / STATE).unlink()
-                (run.folder / COMMAND).unlink(missing_ok=True)
+                self._begin_again(run)
                 run.lives = 0
                 self.queue.append(run)
                 self.tend()
@@ -205,7 +207,7 @@ class Runs:
         run = Run(run_id, folder, Plan.read(folder) if (folder / PLAN).exists() else None, self.clock())
         self.known[run_id] = run
         if run.plan and read_state(folder).get("name", "running") == "running":
-            (folder / COMMAND).unlink(missing_ok=True)
+            self._begin_again(run)
             self.queue.append(run)
         return run
 
@@ -214,10 +216,17 @@ class Runs:
         if run in self.queue or read_state(run.folder).get("name") in (*DONE, "paused"):
             return
         if status <= 0 and run.lives < MOST_LIVES:  # it was killed: the folder has all that is needed to go on
+            self._begin_again(run)
             self.queue.insert(0, run)
             return
         said = (run.folder / "stderr").read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
         self._say(run, "failed", said=f"The training ended unexpectedly. {''.join(said)}".strip())
+
+    @staticmethod
+    def _begin_again(run: Run) -> None:
+        """Forget what its last process said and was told."""
+        for name in (STATE, COMMAND):
+            (run.folder / name).unlink(missing_ok=True)
 
     @staticmethod
     def _has_begun(run: Run) -> bool:

@@ -1,6 +1,6 @@
 """A Transformer whose every intermediate tensor can be seen. Knows torch and nothing of any screen."""
 
-from .analysis import head_similarity, row_entropy
+from .analysis import answer_share, head_similarity, row_entropy
 from .attention import MultiHeadAttention, attention, attention_scores, attention_weights
 from .cache import KVCache
 from .checkpoint import Checkpoint, load_checkpoint, load_training, save_checkpoint
@@ -79,6 +79,7 @@ __all__ = [
     "TranslationTask",
     "added_scores",
     "angular_frequencies",
+    "answer_share",
     "attention",
     "attention_scores",
     "attention_weights",

@@ -122,7 +122,7 @@ class TrainPanel extends LivePanel {
   forget(run) {
     clearTimeout(this.timer);
     this.pauseFrames();
-    Object.assign(this, { run, steps: [], frames: [], state: null, at: -1, asked: 0, scrubbed: false });
+    Object.assign(this, { run, steps: [], frames: [], state: null, at: -1, asked: 0, scrubbed: false, known: {} });
   }
 
   show(settled) {
@@ -355,10 +355,14 @@ class TrainPanel extends LivePanel {
     }
   }
 
-  // Series over frames: one line for each number of a part.
+  // Series over frames: one line for each number of a part. While the slider moves no frame comes, so they are kept.
   series(name) {
-    const [frame] = this.frames, size = this.part(frame, name).values.length, x = this.frames.map((each) => each[0]);
-    return Array.from({ length: size }, (_, i) => ({ x, y: this.frames.map((each) => this.part(each, name).values[i]) }));
+    if (this.known.count !== this.frames.length) this.known = { count: this.frames.length };
+    if (!this.known[name]) {
+      const x = this.frames.map((frame) => frame[0]), values = this.frames.map((frame) => this.part(frame, name).values);
+      this.known[name] = Array.from(values[0], (_, i) => ({ x, y: values.map((each) => each[i]) }));
+    }
+    return this.known[name];
   }
 
   drawCurves() {
@@ -427,11 +431,11 @@ class TrainPanel extends LivePanel {
     this.models.replaceChildren();
     if (!this.state?.has_model) return;
     const link = (text, href) => Object.assign(make("a", "", this.models, text), { href });
-    const { task } = this.header.ask, model = kept < 0 ? this.run : `${this.run}@${kept}`;
+    const { task } = this.header.ask, title = encodeURIComponent(this.header.title), model = kept < 0 ? this.run : `${this.run}@${kept}`;
     make("span", "", this.models, kept < 0 ? "This model: " : `The model as it was after step ${kept}: `);
     const base = this.header.training.replace(/training$/, "");
-    link("open it on Decode", `${base}?task=${task}&model-${task}=${model}`);
-    link("on Attention", `${base}attention?task=${task}&model-${task}=${model}`);
+    link("open it on Decode", `${base}?task=${title}&model-${task}=${model}`);
+    link("on Attention", `${base}attention?task=${title}&model-${task}=${model}`);
     Object.assign(link("download it (.safetensors)", `${this.header.training}/${this.run}/model.safetensors${kept < 0 ? "" : `?step=${kept}`}`), { download: "" });
   }
 

@@ -204,9 +204,10 @@ def test_folders_are_removed_after_hours_but_none_at_work(pool: Pool) -> None:
 def test_asking_keeps_a_folder(pool: Pool) -> None:
     one = pool.start(PLAN_OF_IT)
     pool.processes[one].says("finished", status=0)
-    pool.now += KEPT_FOR
-    pool.find(one)
-    pool.now += KEPT_FOR - 1
+    for _ in range(1000):
+        pool.now += KEPT_FOR / 1000  # often enough that the folder need not be told each time
+        pool.find(one)
+    pool.now += KEPT_FOR - 100
     pool.tidy()
     assert pool.name(one) == "finished"
 
@@ -246,7 +247,7 @@ def test_a_fresh_server_takes_up_what_another_left(pool: Pool, left_as: str) -> 
     one = pool.start(PLAN_OF_IT)
     pool.processes[one].says(left_as)
     fresh = Pool(pool.root)
-    assert fresh.name(one) == left_as
+    assert fresh.name(one) == {"running": "starting"}.get(left_as, left_as)  # its process is another one
     assert fresh.find(one).plan == PLAN_OF_IT
     assert (one in fresh.processes) == (left_as == "running")
 

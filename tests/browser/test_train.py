@@ -15,7 +15,7 @@ from transformer import load_checkpoint
 from transformer.train.plan import Plan
 from transformer.train.record import example_attention, frame_rows
 
-TINY = "/train?d_model=8&heads=2&steps=50&batch=8"
+EXAMPLE = [3, 11, 7, 4, 5, 6]  # of the copy task: source and target
 LONG = 90_000  # a process is started, on a machine that may be busy
 
 
@@ -31,9 +31,9 @@ def slider(page: Page, name: str) -> Locator:
     return page.locator(f'.train input[type=range][aria-label="{name}"]')
 
 
-def start(page: Page, path: str = TINY, name: str = "Start") -> None:
+def start(page: Page, path: str) -> None:
     open_page(page, path)
-    page.get_by_role("button", name=name, exact=True).click()
+    page.get_by_role("button", name="Start", exact=True).click()
 
 
 def shown(page: Page, kind: str) -> torch.Tensor:
@@ -79,7 +79,7 @@ def test_a_curve_is_a_slider_too_and_the_link_holds_the_step(page: Page) -> None
 
 
 def test_trains_to_the_end_and_survives_a_reload(page: Page, tmp_path: Path) -> None:
-    start(page)
+    start(page, "/train?task=Copy&d_model=8&heads=2&steps=50&batch=8")
     expect(standing(page)).to_contain_text("Finished.", timeout=LONG)
     expect(number(page, "step")).to_have_text("50 of 50")
     expect(number(page, "exact")).to_contain_text("of 4,096", timeout=LONG)
@@ -93,11 +93,11 @@ def test_trains_to_the_end_and_survives_a_reload(page: Page, tmp_path: Path) -> 
     # The model that comes down is the one whose heads are on the screen.
     with page.expect_download() as download:
         page.get_by_role("link", name="download it (.safetensors)").click()
-    assert download.value.suggested_filename == "reverse-d8-h2.safetensors"
+    assert download.value.suggested_filename == "copy-d8-h2.safetensors"
     file = tmp_path / "model.safetensors"
     download.value.save_as(file)
     model = load_checkpoint(file).model
-    for kind, weights in example_attention(model, [3, 11, 7, 4, 5, 6], [6, 5, 4, 7, 11, 3]).items():
+    for kind, weights in example_attention(model, EXAMPLE, EXAMPLE).items():
         torch.testing.assert_close(shown(page, kind), weights, atol=1e-6, rtol=0)
 
     slider(page, "step").focus()
@@ -111,20 +111,20 @@ def test_trains_to_the_end_and_survives_a_reload(page: Page, tmp_path: Path) -> 
     with page.expect_download() as download:
         page.get_by_role("link", name="download it (.safetensors)").click()
     download.value.save_as(file)
-    before = example_attention(load_checkpoint(file).model, [3, 11, 7, 4, 5, 6], [6, 5, 4, 7, 11, 3])
+    before = example_attention(load_checkpoint(file).model, EXAMPLE, EXAMPLE)
     torch.testing.assert_close(untrained, before["cross"], atol=1e-6, rtol=0)
     slider(page, "step").press("End")
 
     # It joins the choice of models, under a link of its own, and comes back from its file.
+    on_attention = page.get_by_role("link", name="on Attention").get_attribute("href")
     page.get_by_role("link", name="open it on Decode").click()
     settle(page)
     expect(page.get_by_text("d_model 8, 2 heads of d_k 4")).to_be_visible()
-    assert "model-reverse=" in page.url
+    assert "model-copy=" in page.url
     page.reload()
     settle(page)
     expect(page.get_by_text("d_model 8, 2 heads of d_k 4")).to_be_visible()
-    page.get_by_role("link", name="Attention", exact=True).click()
-    settle(page)
+    open_page(page, on_attention)
     expect(page.locator(".attention .status")).to_contain_text("Your model.")
     page.locator('.attention input[aria-label="d_model"]').press("ArrowRight")
     expect(page.locator(".attention .status")).to_contain_text("Not your model, which has d_model 8, 2 heads, d_k 4.")

@@ -43,6 +43,7 @@ NAMES = [
     "TranslationTask",
     "added_scores",
     "angular_frequencies",
+    "answer_share",
     "attention",
     "attention_scores",
     "attention_weights",

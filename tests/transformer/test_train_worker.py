@@ -24,11 +24,11 @@ from transformer import (
     TrainStep,
     Transformer,
     TransformerConfig,
+    answer_share,
     causal_mask,
     load_checkpoint,
     sequence_loss,
 )
-from transformer.analysis import answer_share
 from transformer.train import worker as worker_module
 from transformer.train.loss import smoothed_loss
 from transformer.train.plan import COMMAND, KEPT, MODEL, SNAPSHOT, Plan, put, read_state
