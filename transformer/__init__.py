@@ -26,7 +26,7 @@ from .tasks import (
 )
 from .tokenizer import BOS, EOS, PAD, SymbolTokenizer, Tokenizer
 from .trace import AttentionRecord, AttentionSite, ResidualSite, Trace
-from .train import TrainSettings, TrainState, TrainStep, exact_match, sequence_loss, train
+from .train import TrainSettings, TrainState, TrainStep, exact_match, sequence_loss, teacher_forced_loss, train
 
 __all__ = [
     "BOS",
@@ -78,5 +78,6 @@ __all__ = [
     "save_checkpoint",
     "sequence_loss",
     "sinusoidal_encoding",
+    "teacher_forced_loss",
     "train",
 ]

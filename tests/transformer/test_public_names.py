@@ -57,6 +57,7 @@ NAMES = [
     "save_checkpoint",
     "sequence_loss",
     "sinusoidal_encoding",
+    "teacher_forced_loss",
     "train",
 ]
 PACKAGE = Path(transformer.__file__).parent

@@ -1,6 +1,15 @@
 """Training: the loop, its settings and, in ``__main__``, the command."""
 
-from .loop import TrainState, TrainStep, exact_match, sequence_loss, train
+from .loop import TrainState, TrainStep, exact_match, sequence_loss, teacher_forced_loss, train
 from .settings import AdamSettings, TrainSettings
 
-__all__ = ["AdamSettings", "TrainSettings", "TrainState", "TrainStep", "exact_match", "sequence_loss", "train"]
+__all__ = [
+    "AdamSettings",
+    "TrainSettings",
+    "TrainState",
+    "TrainStep",
+    "exact_match",
+    "sequence_loss",
+    "teacher_forced_loss",
+    "train",
+]

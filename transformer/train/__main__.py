@@ -62,7 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         model.half().float()  # what is measured is what is saved
     metrics = {}
     if args.check:
-        right = exact_match(model, task, args.check, torch.Generator().manual_seed(FRESH_SEED + seed))
+        fresh = torch.Generator().manual_seed(FRESH_SEED + seed)
+        right = exact_match(model, task, args.check, fresh, padding=settings.padding)
         metrics = {"exact_match": right, "exact_match_of": args.check}
         print(f"exact match: {right:,} of {args.check:,} fresh sequences")
     if args.out:
@@ -114,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         help="any other field of TransformerConfig, such as init=xavier or positional=none; may be repeated",
     )  # fmt: skip
     parser.add_argument("--no-causal-mask", action="store_true", help="let the decoder see what it is to predict")
+    parser.add_argument("--no-padding-mask", action="store_true", help="let padding be attended, here and in measuring")
     parser.add_argument("--min-len", type=int, metavar="N", help="shortest sequence (quick 0, document 3)")
     parser.add_argument("--max-len", type=int, metavar="N", help="longest sequence (default 8)")
     parser.add_argument("--half", action="store_true", help="round the finished weights to 16 bits and save those")
@@ -151,6 +153,7 @@ def _fresh(args: argparse.Namespace) -> Run:
     settings = replace(
         settings,
         causal=not args.no_causal_mask,
+        padding=not args.no_padding_mask,
         **_given(steps=args.steps, batch_size=args.batch_size, warmup=args.warmup, lr=args.lr),
         **({"betas": tuple(args.betas)} if args.betas else {}),
     )

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..decode import greedy_decode
+from ..decode import evaluating, greedy_decode
 from ..model import Transformer
 from ..tasks import GeneratedTask
-from ..tokenizer import PAD
+from ..tokenizer import BOS, PAD
 from .settings import AdamSettings, TrainSettings
 
 
@@ -83,8 +83,9 @@ def train(
     while state.step < settings.steps:
         step = state.step + 1
         batch = task.batch(settings.batch_size, state.generator)
+        src_mask = batch.src_mask if settings.padding else None
         tgt_mask = batch.tgt_mask if settings.causal else None
-        loss = sequence_loss(model(batch.src, batch.tgt_in, batch.src_mask, tgt_mask), batch.tgt_out)
+        loss = sequence_loss(model(batch.src, batch.tgt_in, src_mask, tgt_mask), batch.tgt_out)
         state.optimizer.zero_grad()
         loss.backward()
         grad_norm = nn.utils.clip_grad_norm_(parameters, settings.clip)
@@ -96,14 +97,42 @@ def train(
         yield TrainStep(step, loss.item(), rate, grad_norm.item())
 
 
-def exact_match(model: Transformer, task: GeneratedTask, n: int, generator: torch.Generator) -> int:
+def exact_match(
+    model: Transformer, task: GeneratedTask, n: int, generator: torch.Generator, *, padding: bool = True
+) -> int:
     """How many of n fresh sequences are decoded greedily without one wrong token, EOS included.
 
-    They come from the held-out tenth where the task has one.
+    They come from the held-out tenth where the task has one. padding = False decodes without the padding mask.
     """
     batch = task.batch(n, generator, held_out=True)
-    steps = greedy_decode(model, batch.src, batch.tgt_out.shape[1], src_mask=batch.src_mask)
+    src_mask = batch.src_mask if padding else None
+    steps = greedy_decode(model, batch.src, batch.tgt_out.shape[1], src_mask=src_mask)
     decoded = torch.stack([step.token for step in steps], dim=1)  # (B, T'), PAD after EOS
     missing = batch.tgt_out.shape[1] - decoded.shape[1]
     decoded = F.pad(decoded, (0, missing), value=PAD)
     return int((decoded == batch.tgt_out).all(dim=1).sum())
+
+
+def teacher_forced_loss(
+    model: Transformer,
+    task: GeneratedTask,
+    n: int,
+    generator: torch.Generator,
+    causal: bool = True,
+    *,
+    padding: bool = True,
+    dropout: bool = False,
+    start: int = BOS,
+) -> float:
+    """The loss on the n fresh sequences that ``exact_match`` draws from such a generator, each right answer being read.
+
+    To see what each is for, it can go without the causal or the padding mask, with dropout left on, or with another
+    token than BOS at the start.
+    """
+    batch = task.batch(n, generator, held_out=True)
+    src_mask, tgt_mask = batch.src_mask if padding else None, batch.tgt_mask if causal else None
+    tgt_in = batch.tgt_in.clone()
+    tgt_in[:, 0] = start
+    with evaluating(model, dropout=dropout), torch.no_grad():
+        logits = model(batch.src, tgt_in, src_mask, tgt_mask)
+    return sequence_loss(logits, batch.tgt_out).item()
