@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 # The modules whose panel_data(task, src, wish) answers: the block, and the view that it shows.
-PANELS = {"attention": "app.attention_view"}
+PANELS = {"attention": "app.attention_view", "gradients": "app.gradients_view"}
 
 
 def address(panel: str) -> str:

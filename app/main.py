@@ -21,11 +21,12 @@ if __name__ == "__main__":
         [
             st.Page(ROOT / "pages" / "decode.py", title="Decode", default=True),
             st.Page(ROOT / "pages" / "attention.py", title="Attention"),
+            st.Page(ROOT / "pages" / "break.py", title="Break it"),
         ],
         position="top",
     )
     page.run()
 else:
-    from app.answers import routes
+    from app import answers, breaking
 
-    server = st.App(__file__, routes=routes())
+    server = st.App(__file__, routes=[*answers.routes(), *breaking.routes()])

@@ -43,3 +43,6 @@ decode_player = _component("decode_player", (*_DRAWING, "player.js"), ("live.css
 attention_panel = _component(
     "attention_panel", (*_PANEL, "attention.js"), ("live.css", "controls.css", "attention.css")
 )
+_BREAKING = ("live.css", "controls.css", "broken.css", "gradients.css")
+broken_panel = _component("broken_panel", (*_PANEL, "curves.js", "broken.js", "broken_run.js"), _BREAKING)
+gradients_panel = _component("gradients_panel", (*_PANEL, "curves.js", "gradients.js"), _BREAKING)

@@ -153,13 +153,14 @@ PARTS: dict[str, Part] = {
     ),
     "pre-ln": Part(
         title="Pre-LN, when deep",
-        done="LayerNorm after the sum (post-LN) in place of before the sublayer (pre-LN), 6 + 6 layers",
-        question="The original order, LayerNorm after each sum, with 6 + 6 layers, same warmup. What happens?",
+        done="LayerNorm after the sum (post-LN) in place of before the sublayer (pre-LN), 12 + 12 layers",
+        question="The original order, LayerNorm after each sum, with 12 + 12 layers, same warmup. What happens?",
         answers=("As good: warmup is enough.", "It gets worse.", "It does not learn."),
         why="Pre-LN keeps X untouched as a term of the sum, a straight way for gradients through all layers (Eq. 2.3). "
         "Post-LN normalises that way at each sum (Eq. 2.2) and wants smaller steps when deep.",
-        intact=Recipe(config=_DEEP),
+        intact=Recipe(config={"n_encoder_layers": 12, "n_decoder_layers": 12}),
         change=Recipe(config={"norm": "post"}),
+        seeds=(0, 1),
     ),
     "padding": Part(
         title="Padding mask",

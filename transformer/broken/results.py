@@ -12,8 +12,9 @@ import torch
 from safetensors.torch import load, save
 
 from ..model import Transformer
+from ..tokenizer import EOS
 from .parts import PARTS, Part, Recipe
-from .twins import EXAMPLE, FRESH, decoded, fresh_model, measure, training
+from .twins import EXAMPLE, FRESH, TASKS, decoded, fresh_model, measure, training
 
 RESULTS = Path(__file__).resolve().parents[2] / "assets" / "broken.json"
 TWINS = ("intact", "broken")
@@ -70,7 +71,8 @@ def watched(part: Part, seed: int, steps: int | None = None, n: int = FRESH) -> 
     for points in zip(*(training(recipes[twin], models[twin], steps) for twin in TWINS), strict=True):
         for twin, (step, loss) in zip(TWINS, points, strict=True):
             yield {"twin": twin, "step": step, "loss": _short(loss)}
-    yield {"measured": _measured(part, models, seed, n)}
+    measured = _measured(part, models, seed, n)
+    yield {"measured": {**measured, "target": target(part, measured["source"])}}
 
 
 def written(measured: dict[str, dict[int, dict[str, Any]]], before: dict[str, Any]) -> dict[str, Any]:
@@ -82,6 +84,11 @@ def written(measured: dict[str, dict[int, dict[str, Any]]], before: dict[str, An
         parts[name] = {"command": f"python -m transformer.broken {name}", **recipes, "seeds": runs}
     parts = {name: parts[name] for name in PARTS if name in parts}
     return {"torch": torch.__version__.split("+")[0], "fresh": FRESH, "parts": parts}
+
+
+def target(part: Part, source: list[int]) -> list[int]:
+    """The right answer to a source, EOS included."""
+    return [*TASKS[part.intact.base].target(source), EOS]
 
 
 def mean(part: dict[str, Any], twin: str, what: str) -> float:
