@@ -62,6 +62,11 @@ RUNS: dict[str, Run] = {}
 _STARTING = threading.Lock()
 
 
+def arguments(part: str, seed: int) -> list[str]:
+    """What Python is started with."""
+    return ["-m", "transformer.broken", part, "--seeds", str(seed), "--watch"]
+
+
 def start(part: str, seed: int) -> str | None:
     """Train a part's twins; returns the run's name, or None while as many run as may."""
     with _STARTING:
@@ -69,9 +74,15 @@ def start(part: str, seed: int) -> str | None:
             return None
         for old in [name for name, run in RUNS.items() if not run.running][:-KEPT]:
             del RUNS[old]
-        command = [sys.executable, "-m", "transformer.broken", part, "--seeds", str(seed), "--watch"]
-        quiet = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "PYTHONUNBUFFERED": "1"}
-        run = Run(subprocess.Popen(command, cwd=ROOT, env=os.environ | quiet, stdout=subprocess.PIPE, text=True))
+        quiet = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+        process = subprocess.Popen(
+            [sys.executable, *arguments(part, seed)],
+            cwd=ROOT,
+            env=os.environ | quiet,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        run = Run(process)
         name = secrets.token_urlsafe(9)
         RUNS[name] = run
     os.setpriority(os.PRIO_PROCESS, run.process.pid, 10)  # behind everything that people drag

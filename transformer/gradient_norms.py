@@ -31,7 +31,7 @@ NORMS: tuple[Norm, ...] = ("post", "pre")
 MOST = 24
 BATCH = 16
 # The trained pair: its layers in each stack, and after how many steps gradients are taken.
-TRAINED, STEPS = 12, (0, 5, 10, 20, 30, 40, 50, 75, 100, 150, 200, 300, 400, 450)
+TRAINED, STEPS = 12, (0, 5, 10, 20, 30, 40, 50, 60, 80, 100, 125, 150)
 
 
 def untrained(norm: Norm, n_layers: int, seed: int) -> Transformer:

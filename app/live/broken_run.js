@@ -105,4 +105,4 @@ class LiveRun {
   }
 }
 
-export default mounted("broken", BrokenPanel);
+export default mounted("breakit", BrokenPanel);
