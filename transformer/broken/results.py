@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from safetensors.torch import load, save
 from ..model import Transformer
 from ..tokenizer import EOS
 from .parts import PARTS, Part, Recipe
-from .twins import EXAMPLE, FRESH, TASKS, decoded, fresh_model, measure, training
+from .twins import EXAMPLE, FRESH, TASKS, Measured, decoded, fresh_model, measure, training
 
 RESULTS = Path(__file__).resolve().parents[2] / "assets" / "broken.json"
 TWINS = ("intact", "broken")
@@ -42,22 +42,34 @@ def train_one(recipe: Recipe, seed: int, steps: int | None = None) -> Trained:
     return Trained(curve, time.process_time() - start, save(dict(model.named_parameters())))
 
 
+def measure_one(recipe: Recipe, seed: int, state: bytes, n: int) -> Measured:
+    """Measure a finished training, in a process of its own."""
+    torch.set_num_threads(1)
+    return measure(recipe, _rebuilt(recipe, seed, state), seed, n)
+
+
 def train_and_measure(
     seeds: Mapping[str, Sequence[int]], pool: Executor, steps: int | None = None, n: int = FRESH
 ) -> dict[str, dict[int, dict[str, Any]]]:
-    """By part and seed what was measured of both twins; ``seeds`` names the parts. Shared trainings run once."""
-    jobs: dict[tuple[int, str], Future[Trained]] = {}
-    runs = [(name, seed) for name in seeds for seed in seeds[name]]
-    for name, seed in runs:
-        for recipe in twins(PARTS[name]).values():
-            if (seed, _training_of(recipe)) not in jobs:
-                jobs[seed, _training_of(recipe)] = pool.submit(train_one, recipe, seed, steps)
+    """By part and seed what was measured of both twins; ``seeds`` names the parts. What several share runs once."""
+    runs = [(name, seed, twins(PARTS[name])) for name in seeds for seed in seeds[name]]
+    needed = {(seed, _key(recipe)): recipe for _, seed, recipes in runs for recipe in recipes.values()}
+    trainings: dict[tuple[int, str], Future[Trained]] = {}
+    for (seed, _), recipe in needed.items():
+        if (seed, _training_of(recipe)) not in trainings:
+            trainings[seed, _training_of(recipe)] = pool.submit(train_one, recipe, seed, steps)
+    by_future = {future: key for key, future in trainings.items()}
+    measured: dict[tuple[int, str], Future[Measured]] = {}
+    for future in as_completed(by_future):
+        for (seed, key), recipe in needed.items():
+            if (seed, _training_of(recipe)) == by_future[future]:
+                measured[seed, key] = pool.submit(measure_one, recipe, seed, future.result().state, n)
     found: dict[str, dict[int, dict[str, Any]]] = {name: {} for name in seeds}
-    for name, seed in runs:
-        recipes = twins(PARTS[name])
-        done = {twin: jobs[seed, _training_of(recipe)].result() for twin, recipe in recipes.items()}
+    for name, seed, recipes in runs:
+        done = {twin: trainings[seed, _training_of(recipe)].result() for twin, recipe in recipes.items()}
         models = {twin: _rebuilt(recipe, seed, done[twin].state) for twin, recipe in recipes.items()}
-        found[name][seed] = _measured(PARTS[name], models, seed, n)
+        numbers = {twin: measured[seed, _key(recipe)].result() for twin, recipe in recipes.items()}
+        found[name][seed] = _side_by_side(PARTS[name], models, numbers)
         for twin, run in done.items():
             found[name][seed][twin]["curve"] = [[step, _short(loss)] for step, loss in run.curve]
             found[name][seed][twin]["seconds"] = round(run.seconds, 1)
@@ -71,7 +83,7 @@ def watched(part: Part, seed: int, steps: int | None = None, n: int = FRESH) -> 
     for points in zip(*(training(recipes[twin], models[twin], steps) for twin in TWINS), strict=True):
         for twin, (step, loss) in zip(TWINS, points, strict=True):
             yield {"twin": twin, "step": step, "loss": _short(loss)}
-    measured = _measured(part, models, seed, n)
+    measured = _side_by_side(part, models, {twin: measure(recipes[twin], models[twin], seed, n) for twin in TWINS})
     yield {"measured": {**measured, "target": target(part, measured["source"])}}
 
 
@@ -110,25 +122,30 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _measured(part: Part, models: dict[str, Transformer], seed: int, n: int) -> dict[str, Any]:
+def _side_by_side(part: Part, models: dict[str, Transformer], measured: dict[str, Measured]) -> dict[str, Any]:
     """Both twins' numbers, and one example decoded by both: the broken twin's first error, if it makes any."""
-    recipes = twins(part)
-    found: dict[str, Any] = {}
-    for twin, recipe in recipes.items():
-        found[twin] = asdict(measure(recipe, models[twin], seed, n))
-        found[twin]["loss"] = _short(found[twin]["loss"])
-        found[twin]["parameters"] = sum(p.numel() for p in models[twin].parameters())
-    wrong = found["broken"].pop("wrong")
-    del found["intact"]["wrong"]
+    wrong = measured["broken"].wrong
     source = wrong or EXAMPLE
-    for twin, recipe in recipes.items():
-        found[twin]["answer"] = decoded(recipe, models[twin], [source])[0]
-    return {**found, "source": source, "first_error": wrong is not None}
+    found: dict[str, Any] = {"source": source, "first_error": wrong is not None}
+    for twin, recipe in twins(part).items():
+        numbers, model = measured[twin], models[twin]
+        found[twin] = {
+            "loss": _short(numbers.loss),
+            "exact": numbers.exact,
+            "alone": numbers.alone,
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "answer": decoded(recipe, model, [source])[0],
+        }
+    return found
+
+
+def _key(recipe: Recipe) -> str:
+    return json.dumps(asdict(recipe), sort_keys=True)
 
 
 def _training_of(recipe: Recipe) -> str:
     """Equal for recipes with the same training: what decoding changes needs no other."""
-    return json.dumps(asdict(replace(recipe, decoding={})), sort_keys=True)
+    return _key(replace(recipe, decoding={}))
 
 
 def _rebuilt(recipe: Recipe, seed: int, state: bytes) -> Transformer:
