@@ -12,9 +12,9 @@ from app.code import code
 from app.live import broken_panel, pack
 from app.runtime import prepare
 from app.text import literal
-from transformer.broken import PARTS, Part, outcome
+from transformer.broken import PARTS, outcome
 from transformer.broken.results import RESULTS, TWINS, mean, table, target
-from transformer.broken.twins import TASKS, fresh_model, measure, training
+from transformer.broken.twins import TASKS, empty_sources, fresh_model, measure, training
 from transformer.layers import Sublayer
 
 KEY, VIEW = "broken", "broken-view"
@@ -64,7 +64,7 @@ def keep(key: str) -> None:
 def panel_data(view: View) -> bytes:
     """Everything that the panel shows: it needs to ask for nothing but a training."""
     shipped = results()
-    parts = [_part(name, PARTS[name], measured) for name, measured in shipped["parts"].items()]
+    parts = [_part(name) for name in shipped["parts"]]
     tokenizer = TASKS["quick"].tokenizer
     header = {
         "view": {"part": view.part, "guess": view.guess},
@@ -76,8 +76,10 @@ def panel_data(view: View) -> bytes:
     return pack(header, {})
 
 
-def _part(name: str, part: Part, measured: dict[str, Any]) -> dict[str, Any]:
+@st.cache_data(show_spinner=False)
+def _part(name: str) -> dict[str, Any]:
     """One part with its words and its numbers; the answer that came true is computed from these."""
+    part, measured = PARTS[name], results()["parts"][name]
     means = {twin: {what: mean(measured, twin, what) for what in ("loss", "exact", "alone")} for twin in TWINS}
     runs = [
         {"seed": int(seed), "target": target(part, run["source"]), **run} for seed, run in measured["seeds"].items()
@@ -86,5 +88,6 @@ def _part(name: str, part: Part, measured: dict[str, Any]) -> dict[str, Any]:
         "name": name, "title": part.title, "done": part.done, "question": part.question, "answers": part.answers,
         "why": part.why, "command": measured["command"], "runs": runs, "means": means,
         "truth": outcome(means["intact"]["exact"], means["broken"]["exact"]) + 1,
+        "empty": sum(empty_sources(part.intact, run["seed"]) for run in runs) / len(runs),
         "seconds": sum(mean(measured, twin, "seconds") for twin in TWINS),
     }  # fmt: skip

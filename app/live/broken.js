@@ -148,6 +148,7 @@ class BrokenPanel {
         bar(this.bars, twin, hidden ? null : value, hidden || live ? [] : part.runs.map((run) => run[twin][what]), fresh);
       }
     }
+    if (part.empty) make("p", "note quiet", this.bars, `${Math.round(part.empty)} of the ${fresh.toLocaleString("en")} are empty: who ends at once gets these right.`);
     const { intact, broken } = live ?? part.means;
     this.losses.textContent = show
       ? `Loss of fresh sequences with the right answer before it: ${short(broken.loss)} against ${short(intact.loss)}${broken.loss < intact.loss / 2 && broken.exact < intact.exact / 2 ? ". The lower loss belongs to the worse model." : "."}`

@@ -21,8 +21,10 @@ class Curves {
     this.canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
-  draw(chart, value, description) {
+  draw(chart, value, description, note = this.note) {
     this.chart = chart;
+    this.note = this.readout.textContent = note;
+    this.cursor = null;
     this.paint();
     this.canvas.dataset.v = value;
     this.canvas.setAttribute("aria-label", description);
@@ -152,7 +154,7 @@ const nearest = (all, x) => all.reduce((best, one) => (Math.abs(one - x) < Math.
 // Three digits, whatever the size.
 function short(x) {
   if (x === 0 || (Math.abs(x) >= 0.001 && Math.abs(x) < 10000)) return String(Number(x.toPrecision(3)));
-  return x.toExponential(1).replace("e+", "e");
+  return x.toExponential(1).replace("e+", "e").replace(".0e", "e");
 }
 
 // The part of a canvas's pen that curves use, writing SVG.

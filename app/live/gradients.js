@@ -15,7 +15,7 @@ class GradientsPanel extends LivePanel {
     this.tell = make("p", "tell", root);
     const training = make("div", "training", root);
     this.after = rangeInput(training, "after step", { min: 0, max: 1, step: 1 }, { input: (i) => this.scrub(i), change: () => this.send("commit", { ...this.view }) });
-    this.inTraining = new Curves(training, "In training, by layer", 240, "One pair, trained as all others here: full rate after 50 steps.");
+    this.inTraining = new Curves(training, "In training, by layer", 240);
     this.loss = new Curves(make("div", "loss", root), "The same pair's training loss", 240);
     this.resized = onNewWidth(root, () => this.header && this.draw());
   }
@@ -91,7 +91,8 @@ class GradientsPanel extends LivePanel {
     const of = (norm, i) => this.array(`training.${norm}`).values[(k * steps.length + at) * n + i];
     const series = ["post", "pre"].map((norm) => ({ name: NORM_NAMES[norm], colour: NORM_COLOURS[norm], points: Array.from({ length: n }, (_, i) => [i + 1, of(norm, i)]) }));
     this.inTraining.draw({ x: { name: "layer", min: 1, max: n, ticks: Array.from({ length: n }, (_, i) => i + 1) }, unit: "gradient norm", series }, steps[at],
-      `Gradient norm by layer after step ${steps[at]}: ${["post", "pre"].map((norm) => `${NORM_NAMES[norm]} from ${short(of(norm, 0))} to ${short(of(norm, n - 1))}`).join(", ")}.`);
+      `Gradient norm by layer after step ${steps[at]}: ${["post", "pre"].map((norm) => `${NORM_NAMES[norm]} from ${short(of(norm, 0))} to ${short(of(norm, n - 1))}`).join(", ")}.`,
+      `One pair, full rate after 50 steps. Here, after step ${steps[at]}, the first layer's gradient is ${short(of("post", 0))} with post-LN, ${short(of("pre", 0))} with pre-LN.`);
     const every = 5, losses = ["post", "pre"].map((norm) => {
       const { values } = this.array(`loss.${norm}`), points = [];
       for (let i = 0; i + every <= values.length; i += every) points.push([i + every, values.subarray(i, i + every).reduce((a, b) => a + b, 0) / every]);

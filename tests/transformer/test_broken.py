@@ -159,7 +159,7 @@ def test_a_recipe_is_what_the_training_command_would_make():
 
 @pytest.mark.parametrize(
     ("intact", "broken", "answer"),
-    [(2000, 2000, 0), (2000, 1900, 0), (2000, 1899, 1), (2000, 200, 1), (2000, 199, 2), (2000, 0, 2), (0, 0, 0)],
+    [(2000, 2000, 0), (2000, 1900, 0), (2000, 1899, 1), (2000, 300, 1), (2000, 299, 2), (2000, 0, 2), (0, 0, 0)],
 )
 def test_which_answer_came_true_by_hand(intact, broken, answer):
     assert outcome(intact, broken) == answer

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from ..tokenizer import EOS
 
 # How much of the intact twin's exact match is left: at least this is "as good", less than that is "next to nothing".
-AS_GOOD, NEXT_TO_NOTHING = 0.95, 0.10
+# One source in nine is empty, and a model that ends at once gets it right.
+AS_GOOD, NEXT_TO_NOTHING = 0.95, 0.15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +209,7 @@ PARTS: dict[str, Part] = {
             "Hardly anything comes out right.",
         ),
         why="<eos> never stood in the decoder's input, so its embedding is still noise, in the one place that every "
-        "later token looks back to (Eq. 3.6 is conditioned on all tokens before).",
+        "later token can look back to (Eq. 3.6). How much it hurts is chance: compare the seeds.",
         change=Recipe(decoding={"start": EOS}),
     ),
     "document": Part(

@@ -116,7 +116,7 @@ def table(results: dict[str, Any]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for name, part in results["parts"].items():
-        losses = " | ".join(f"{mean(part, twin, 'loss'):.4f}" for twin in TWINS)
+        losses = " | ".join(f"{mean(part, twin, 'loss'):.3g}" for twin in TWINS)
         exact = " | ".join(f"{mean(part, twin, 'exact'):,.0f}" for twin in TWINS)
         lines.append(f"| {PARTS[name].done} | {losses} | {exact} | `{part['command']}` |")
     return "\n".join(lines)

@@ -87,6 +87,11 @@ def measure(recipe: Recipe, model: Transformer, seed: int, n: int = FRESH) -> Me
     )
 
 
+def empty_sources(recipe: Recipe, seed: int, n: int = FRESH) -> int:
+    """How many of the fresh sequences are empty: a model that says EOS at once gets these right."""
+    return int((TASKS[recipe.base].batch(n, _fresh(seed), held_out=True).lengths == 0).sum())
+
+
 def decoded(recipe: Recipe, model: Transformer, sources: list[list[int]], least: int = LONGEST) -> list[list[int]]:
     """What the model makes of sources in one batch padded to at least ``least``: each up to EOS or the limit."""
     lengths = torch.tensor([len(source) for source in sources])
