@@ -47,9 +47,9 @@ class Run:
             self.process.kill()
 
     def collect(self) -> None:
-        for line in self.process.stdout or ():
-            self.lines.append(line.strip())
-        self.process.wait()
+        with self.process as process:
+            for line in process.stdout or ():
+                self.lines.append(line.strip())
 
     def end_when_unasked(self) -> None:
         while self.running:
