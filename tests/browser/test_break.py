@@ -110,10 +110,9 @@ def test_the_depth_is_dragged_and_computed_now(page: Page) -> None:
     assert 1 < n < 8
     canvas = page.locator(".gradients .start canvas")
     expect(canvas).to_have_attribute("data-v", str(n))
-    page.wait_for_function(
-        "n => document.querySelector('.gradients').panel.byLayer.chart.series[1].points.length === n", arg=n
-    )
-    series = page.evaluate("document.querySelector('.gradients').panel.byLayer.chart.series.map(s => s.points)")
+    root = page.locator(".gradients").element_handle()
+    page.wait_for_function("([root, n]) => root.panel.byLayer.chart.series[1].points.length === n", arg=[root, n])
+    series = root.evaluate("root => root.panel.byLayer.chart.series.map(s => s.points)")
     for points, norm in ((series[1], "post"), (series[3], "pre")):
         expected = at_start(n, 0)[norm][KINDS[2]].tolist()
         assert [y for _, y in points] == pytest.approx(expected, rel=1e-4)

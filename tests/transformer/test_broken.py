@@ -180,7 +180,9 @@ def test_measuring_is_counting_exact_answers(half_trained):
     assert found.exact == exact_match(half_trained, TASK, 200, torch.Generator().manual_seed(FRESH_SEED))
     assert found.alone == found.exact  # what the padding mask hides cannot matter
     assert 0 < found.exact < 200
-    assert decoded(Recipe(), half_trained, [found.wrong])[0] != [*TASK.target(found.wrong), EOS]
+    source, said = found.wrong
+    assert decoded(Recipe(), half_trained, [source]) == [said]
+    assert said != [*TASK.target(source), EOS]
     unmasked = measure(Recipe(decoding={"padding": False}), half_trained, 0, 200)
     fresh = torch.Generator().manual_seed(FRESH_SEED)
     assert unmasked.exact == exact_match(half_trained, TASK, 200, fresh, padding=False)

@@ -125,16 +125,19 @@ def table(results: dict[str, Any]) -> str:
 def _side_by_side(part: Part, models: dict[str, Transformer], measured: dict[str, Measured]) -> dict[str, Any]:
     """Both twins' numbers, and one example decoded by both: the broken twin's first error, if it makes any."""
     wrong = measured["broken"].wrong
-    source = wrong or EXAMPLE
+    source = wrong[0] if wrong else EXAMPLE
+    answers = {twin: decoded(recipe, models[twin], [source])[0] for twin, recipe in twins(part).items()}
+    if wrong:
+        answers["broken"] = wrong[1]  # with dropout on it need not say the same again
     found: dict[str, Any] = {"source": source, "first_error": wrong is not None}
-    for twin, recipe in twins(part).items():
+    for twin in TWINS:
         numbers, model = measured[twin], models[twin]
         found[twin] = {
             "loss": _short(numbers.loss),
             "exact": numbers.exact,
             "alone": numbers.alone,
             "parameters": sum(p.numel() for p in model.parameters()),
-            "answer": decoded(recipe, model, [source])[0],
+            "answer": answers[twin],
         }
     return found
 

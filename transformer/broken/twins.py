@@ -32,13 +32,13 @@ class Measured:
     loss   teacher-forced, in nats per token, with the masks, dropout and start token that the recipe has.
     exact  how many are decoded without one wrong token, in one batch, padded to the same length.
     alone  how many when each comes without padding.
-    wrong  the first source of at least 5 symbols that it gets wrong in the batch, or None.
+    wrong  the first source of at least 5 symbols that it gets wrong in the batch, and what it said, or None.
     """
 
     loss: float
     exact: int
     alone: int
-    wrong: list[int] | None
+    wrong: tuple[list[int], list[int]] | None
 
 
 def fresh_model(recipe: Recipe, seed: int) -> Transformer:
@@ -77,13 +77,13 @@ def measure(recipe: Recipe, model: Transformer, seed: int, n: int = FRESH) -> Me
     loss = teacher_forced_loss(model, task, n, _fresh(seed), causal, **recipe.decoding)
     batch = task.batch(n, _fresh(seed), held_out=True)
     sources = [row[:length] for row, length in zip(batch.src.tolist(), batch.lengths.tolist(), strict=True)]
-    wrong = [source for source, right in zip(sources, _right(recipe, model, sources), strict=True) if not right]
+    wrong = _wrong(recipe, model, sources)
     by_length = [[source for source in sources if len(source) == length] for length in range(task.max_source + 1)]
     return Measured(
         loss=loss,
         exact=n - len(wrong),
-        alone=sum(sum(_right(recipe, model, some, 0)) for some in by_length if some),
-        wrong=next((source for source in wrong if len(source) >= 5), None),
+        alone=n - sum(len(_wrong(recipe, model, some, 0)) for some in by_length if some),
+        wrong=next((pair for pair in wrong if len(pair[0]) >= 5), None),
     )
 
 
@@ -105,11 +105,13 @@ def _fresh(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(FRESH_SEED + seed)
 
 
-def _right(recipe: Recipe, model: Transformer, sources: list[list[int]], least: int = LONGEST) -> list[bool]:
-    answers = decoded(recipe, model, sources, least)
-    return [
-        answer == [*TASKS[recipe.base].target(source), EOS] for source, answer in zip(sources, answers, strict=True)
-    ]
+def _wrong(
+    recipe: Recipe, model: Transformer, sources: list[list[int]], least: int = LONGEST
+) -> list[tuple[list[int], list[int]]]:
+    """The sources that are answered wrongly, each with the answer."""
+    target, answers = TASKS[recipe.base].target, decoded(recipe, model, sources, least)
+    pairs = zip(sources, answers, strict=True)
+    return [(source, answer) for source, answer in pairs if answer != [*target(source), EOS]]
 
 
 def _rows(recipe: Recipe, model: Transformer, src: Tensor, lengths: Tensor) -> list[list[int]]:
