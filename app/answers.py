@@ -26,6 +26,7 @@ PANELS = {
     "own": "app.saturation_view:own_data",
     "runs": "app.saturation_view:runs_data",
     "train": "app.train_view:panel_block",
+    "gradients": "app.gradients_view:panel_data",
 }
 OWN_MODELS = ("attention",)
 

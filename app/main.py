@@ -25,11 +25,12 @@ if __name__ == "__main__":
             st.Page(ROOT / "pages" / "positions.py", title="Positions"),
             st.Page(ROOT / "pages" / "saturation.py", title="Saturation"),
             st.Page(ROOT / "pages" / "train.py", title="Train"),
+            st.Page(ROOT / "pages" / "break.py", title="Break it"),
         ],
         position="top",
     )
     page.run()
 else:
-    from app import answers, training_answers
+    from app import answers, breaking, training_answers
 
-    server = st.App(__file__, routes=[*answers.routes(), *training_answers.routes()])
+    server = st.App(__file__, routes=[*answers.routes(), *training_answers.routes(), *breaking.routes()])

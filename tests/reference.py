@@ -89,7 +89,9 @@ class Reference:
         )
 
     def _feed_forward(self, stack: str, layer: int, x: Tensor) -> Tensor:
-        """max(0, x W_1 + b_1) W_2 + b_2, or GELU in place of the maximum: Eq. 2.4."""
+        """max(0, x W_1 + b_1) W_2 + b_2, or GELU in place of the maximum: Eq. 2.4. Nothing where there is none."""
+        if not self.config.ffn:
+            return x
         name = f"{stack}.{layer}.ffn"
 
         def ffn(h: Tensor) -> Tensor:
@@ -103,10 +105,11 @@ class Reference:
         return self._residual(f"{stack}.{layer}.ffn_sublayer", x, ffn)
 
     def _residual(self, name: str, x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
-        """post-LN: LayerNorm(x + f(x)), Eq. 2.2; pre-LN: x + f(LayerNorm(x)), Eq. 2.3."""
+        """post-LN: LayerNorm(x + f(x)), Eq. 2.2; pre-LN: x + f(LayerNorm(x)), Eq. 2.3. Broken: without the x +."""
+        kept = x if self.config.residual else torch.zeros_like(x)
         if self.config.norm == "post":
-            return self._norm(f"{name}.norm", x + f(x))
-        return x + f(self._norm(f"{name}.norm", x))
+            return self._norm(f"{name}.norm", kept + f(x))
+        return kept + f(self._norm(f"{name}.norm", x))
 
     def _multi_head(
         self, site: tuple[str, int, str], x: Tensor, source: Tensor, allowed: Tensor, turned: bool

@@ -36,6 +36,8 @@ class TransformerConfig:
     bias                biases of attention and of the feed-forward network; attention_bias and ffn_bias set one
                         apart. The output projection always has one.
     hidden_dropout      dropout inside the feed-forward network; None means: the same as dropout.
+    residual            False leaves the sum around each sublayer out: LayerNorm(f(x)) or f(LayerNorm(x)).
+    ffn                 False leaves the feed-forward sublayer out of every layer, with its LayerNorm.
     scale_scores        divide the scores by sqrt(d_k); False leaves the division out, to see what it is for.
     init                "default": torch's; "xavier": every matrix; "xavier_attention": W_Q, W_K, W_V and
                         W_O, with zero biases.
@@ -62,6 +64,8 @@ class TransformerConfig:
     hidden_dropout: float | None = None
     norm: Norm = "post"
     final_norm: bool | None = None
+    residual: bool = True
+    ffn: bool = True
     activation: Activation = "relu"
     bias: bool = True
     attention_bias: bool | None = None

@@ -57,6 +57,7 @@ def greedy_decode(
     memory: Tensor | None = None,
     forced: Tensor | None = None,
     use_cache: bool = True,
+    dropout: bool = False,
     bos_id: int = BOS,
     eos_id: int = EOS,
     pad_id: int = PAD,
@@ -67,9 +68,12 @@ def greedy_decode(
     memory    the encoder's output (B, S, d_model) if it is known already; else the encoder runs once.
     forced    (B, P), tokens to take in the first P steps in place of the greedy ones.
     use_cache False runs the whole prefix again at each step: the same result, for comparison.
+    dropout   True leaves dropout on, as a forgotten eval() does: no two decodes are alike. It sets the model's mode
+              while it runs, so not for a model that others use.
 
-    Runs in eval mode and without gradients, whatever mode the model is in. Raises ValueError at the call when
-    max_new_tokens needs more positions than the model's max_len, or when memory or forced does not fit.
+    Runs without gradients and, but for ``dropout``, in eval mode, whatever mode the model is in. Raises ValueError
+    at the call when max_new_tokens needs more positions than the model's max_len, or when memory or forced does
+    not fit.
     """
     if not 1 <= max_new_tokens <= model.config.max_len:
         raise ValueError(
@@ -87,7 +91,7 @@ def greedy_decode(
                 f"forced token id {low if low < 0 else high} is outside the vocabulary of {model.config.tgt_vocab_size}"
             )
     if memory is None:
-        with evaluating(model), torch.no_grad():
+        with evaluating(model, dropout=dropout), torch.no_grad():
             memory = model.encode(src, src_mask)
     elif memory.shape[:2] != src.shape:
         raise ValueError(
@@ -95,7 +99,7 @@ def greedy_decode(
             "it must be (B, S, d_model)"
         )
     ids = (bos_id, eos_id, pad_id)
-    return _steps(model, memory, src_mask, max_new_tokens, forced, use_cache, ids)
+    return _steps(model, memory, src_mask, max_new_tokens, forced, use_cache, dropout, ids)
 
 
 @torch.no_grad()
@@ -106,6 +110,7 @@ def _steps(
     max_new_tokens: int,
     forced: Tensor | None,
     use_cache: bool,
+    dropout: bool,
     ids: tuple[int, int, int],
 ) -> Iterator[DecodeStep]:
     bos_id, eos_id, pad_id = ids
@@ -117,7 +122,7 @@ def _steps(
 
     for index in range(max_new_tokens):
         trace = Trace()
-        with evaluating(model):
+        with evaluating(model, dropout=dropout):
             if use_cache:
                 state = model.decode(prefix[:, -1:], memory, None, src_mask, trace, cache)
             else:
@@ -148,13 +153,13 @@ def _steps(
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Eval mode inside, the mode it had afterwards."""
-    training = model.training
-    if training:
-        model.eval()
+def evaluating(model: nn.Module, *, dropout: bool = False) -> Iterator[None]:
+    """Eval mode inside, or with ``dropout`` training mode; the mode it had afterwards."""
+    before = model.training
+    if before != dropout:
+        model.train(dropout)
     try:
         yield
     finally:
-        if training:
-            model.train()
+        if before != dropout:
+            model.train(before)

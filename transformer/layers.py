@@ -53,26 +53,29 @@ class FeedForward(nn.Module):
 class Sublayer(nn.Module):
     """The residual connection around a function of the stream (B, T, d_model).
 
-    post-LN: LayerNorm(x + f(x)), treatise Eq. 2.2; pre-LN: x + f(LayerNorm(x)).
+    post-LN: LayerNorm(x + f(x)), treatise Eq. 2.2; pre-LN: x + f(LayerNorm(x)), Eq. 2.3. Configured without
+    residual connections the sum is left out.
     """
 
     def __init__(self, config: TransformerConfig, site: ResidualSite, generator: torch.Generator | None) -> None:
         super().__init__()
         self.site = site
         self.pre = config.norm == "pre"
+        self.residual = config.residual
         self.norm = layer_norm(config)
         self.dropout = Dropout(config.dropout, generator)
 
     def forward(self, x: Tensor, f, trace: Trace | None) -> Tensor:
         update = self.dropout(f(self.norm(x) if self.pre else x))
-        x = x + update if self.pre else self.norm(x + update)
+        x = x + update if self.residual else update
+        x = x if self.pre else self.norm(x)
         if trace is not None:
             trace.residual[self.site] = x
         return x
 
 
 class Layer(nn.Module):
-    """What both kinds of layer share: self-attention and feed-forward, each with its residual connection."""
+    """What both kinds of layer share: self-attention and, if configured, feed-forward, each with its residual sum."""
 
     stack: Stack
 
@@ -80,8 +83,8 @@ class Layer(nn.Module):
         super().__init__()
         self.self_attention = self._attention(config, index, "self", generator)
         self.self_sublayer = Sublayer(config, ResidualSite(self.stack, index, "self"), generator)
-        self.ffn = FeedForward(config, generator)
-        self.ffn_sublayer = Sublayer(config, ResidualSite(self.stack, index, "ffn"), generator)
+        self.ffn = FeedForward(config, generator) if config.ffn else None
+        self.ffn_sublayer = Sublayer(config, ResidualSite(self.stack, index, "ffn"), generator) if config.ffn else None
 
     def _attention(
         self, config: TransformerConfig, index: int, kind: AttentionKind, generator: torch.Generator | None
@@ -99,6 +102,9 @@ class Layer(nn.Module):
             generator=generator,
         )
 
+    def _feed_forward(self, x: Tensor, trace: Trace | None) -> Tensor:
+        return x if self.ffn_sublayer is None else self.ffn_sublayer(x, self.ffn, trace)
+
 
 class EncoderLayer(Layer):
     """Self-attention, then feed-forward: (B, S, d_model) -> same. Treatise section 2."""
@@ -107,7 +113,7 @@ class EncoderLayer(Layer):
 
     def forward(self, x: Tensor, src_mask: Tensor | None, trace: Trace | None) -> Tensor:
         x = self.self_sublayer(x, lambda h: self.self_attention(h, h, src_mask, trace), trace)
-        return self.ffn_sublayer(x, self.ffn, trace)
+        return self._feed_forward(x, trace)
 
 
 class DecoderLayer(Layer):
@@ -131,4 +137,4 @@ class DecoderLayer(Layer):
     ) -> Tensor:
         x = self.self_sublayer(x, lambda h: self.self_attention(h, h, tgt_mask, trace, cache), trace)
         x = self.cross_sublayer(x, lambda h: self.cross_attention(h, memory, src_mask, trace, cache), trace)
-        return self.ffn_sublayer(x, self.ffn, trace)
+        return self._feed_forward(x, trace)

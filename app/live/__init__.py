@@ -62,3 +62,6 @@ masks_panel = _component(
     ("live.css", "controls.css", "masks.css"),
 )
 train_panel = _component("train_panel", (*_PANEL, "curves.js", "train.js"), ("live.css", "controls.css", "train.css"))
+_BREAKING = ("live.css", "controls.css", "broken.css", "gradients.css")
+broken_panel = _component("broken_panel", (*_PANEL, "log_curves.js", "broken.js", "broken_run.js"), _BREAKING)
+gradients_panel = _component("gradients_panel", (*_PANEL, "log_curves.js", "gradients.js"), _BREAKING)

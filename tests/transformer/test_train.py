@@ -429,7 +429,7 @@ def test_the_documents_setting_is_document_001(tmp_path, capsys):
     assert checkpoint.metrics == {}
     assert asdict(DOCUMENT_SETTINGS) == {
         "steps": 6_000, "batch_size": 64, "lr": 1.0, "schedule": "inverse_sqrt", "warmup": 400, "betas": (0.9, 0.98),
-        "eps": 1e-9, "clip": 1.0, "causal": True, "label_smoothing": 0.0,
+        "eps": 1e-9, "clip": 1.0, "causal": True, "padding": True, "label_smoothing": 0.0,
     }  # fmt: skip
 
 

@@ -75,9 +75,10 @@ def _train(args: argparse.Namespace) -> int:
         model.half().float()  # what is measured is what is saved
     metrics = {}
     if args.check:
-        right = exact_match(model, task, args.check, torch.Generator().manual_seed(FRESH_SEED + seed))
-        again = torch.Generator().manual_seed(FRESH_SEED + seed)
-        loss = teacher_forced_loss(model, task, args.check, again, settings.causal)
+        fresh = torch.Generator().manual_seed(FRESH_SEED + seed)
+        right = exact_match(model, task, args.check, fresh, padding=settings.padding)
+        fresh.manual_seed(FRESH_SEED + seed)
+        loss = teacher_forced_loss(model, task, args.check, fresh, settings.causal, padding=settings.padding)
         metrics = {"exact_match": right, "exact_match_of": args.check, "teacher_forced_loss": loss}
         print(f"exact match: {right:,} of {args.check:,} fresh sequences; teacher-forced loss {loss:.6f}")
     if args.out:
@@ -130,6 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--label-smoothing", type=float, metavar="SHARE", help="default 0: none")
     parser.add_argument("--no-causal-mask", action="store_true", help="let the decoder see what it is to predict")
+    parser.add_argument("--no-padding-mask", action="store_true", help="let padding be attended, here and in measuring")
     parser.add_argument("--min-len", type=int, metavar="N", help="shortest sequence (quick 0, document 3)")
     parser.add_argument("--max-len", type=int, metavar="N", help="longest sequence (default 8)")
     parser.add_argument("--half", action="store_true", help="round the finished weights to 16 bits and save those")
@@ -167,6 +169,7 @@ def _fresh(args: argparse.Namespace) -> Run:
     settings = replace(
         settings,
         causal=not args.no_causal_mask,
+        padding=not args.no_padding_mask,
         **_given(steps=args.steps, batch_size=args.batch_size, warmup=args.warmup, lr=args.lr),
         **_given(label_smoothing=args.label_smoothing),
         **({"betas": tuple(args.betas)} if args.betas else {}),

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from ..decode import evaluating, greedy_decode
 from ..model import Transformer
 from ..tasks import GeneratedTask
-from ..tokenizer import PAD
+from ..tokenizer import BOS, PAD
 from .distributed import Share
 from .loss import smoothed_loss
 from .settings import AdamSettings, TrainSettings
@@ -97,8 +97,9 @@ def train(
         step = state.step + 1
         whole = task.batch(settings.batch_size, state.generator)
         batch, n_tokens = share.rows(whole), (whole.tgt_out != PAD).sum()
+        src_mask = batch.src_mask if settings.padding else None
         tgt_mask = batch.tgt_mask if settings.causal else None
-        logits = shared_model(batch.src, batch.tgt_in, batch.src_mask, tgt_mask)
+        logits = shared_model(batch.src, batch.tgt_in, src_mask, tgt_mask)
         loss = sequence_loss(logits, batch.tgt_out, settings.label_smoothing, n_tokens)
         state.optimizer.zero_grad()
         (loss * share.world).backward()  # the gradients' mean over the processes is then that of the whole batch
@@ -111,13 +112,16 @@ def train(
         yield TrainStep(step, share.summed(loss.detach()).item(), rate, grad_norm.item())
 
 
-def exact_match(model: Transformer, task: GeneratedTask, n: int, generator: torch.Generator) -> int:
+def exact_match(
+    model: Transformer, task: GeneratedTask, n: int, generator: torch.Generator, *, padding: bool = True
+) -> int:
     """How many of n fresh sequences are decoded greedily without one wrong token, EOS included.
 
-    They come from the held-out tenth where the task has one.
+    They come from the held-out tenth where the task has one. padding = False decodes without the padding mask.
     """
     batch = task.batch(n, generator, held_out=True)
-    steps = greedy_decode(model, batch.src, batch.tgt_out.shape[1], src_mask=batch.src_mask)
+    src_mask = batch.src_mask if padding else None
+    steps = greedy_decode(model, batch.src, batch.tgt_out.shape[1], src_mask=src_mask)
     decoded = torch.stack([step.token for step in steps], dim=1)  # (B, T'), PAD after EOS
     missing = batch.tgt_out.shape[1] - decoded.shape[1]
     decoded = F.pad(decoded, (0, missing), value=PAD)
@@ -125,13 +129,25 @@ def exact_match(model: Transformer, task: GeneratedTask, n: int, generator: torc
 
 
 def teacher_forced_loss(
-    model: Transformer, task: GeneratedTask, n: int, generator: torch.Generator, causal: bool = True
+    model: Transformer,
+    task: GeneratedTask,
+    n: int,
+    generator: torch.Generator,
+    causal: bool = True,
+    *,
+    padding: bool = True,
+    dropout: bool = False,
+    start: int = BOS,
 ) -> float:
     """The loss on the n fresh sequences that ``exact_match`` draws from such a generator, each right answer being read.
 
-    causal = False leaves the causal mask out, for a model that was trained without it.
+    To see what each is for, it can go without the causal or the padding mask, with dropout left on, or with another
+    token than BOS at the start.
     """
     batch = task.batch(n, generator, held_out=True)
-    with evaluating(model), torch.no_grad():
-        logits = model(batch.src, batch.tgt_in, batch.src_mask, batch.tgt_mask if causal else None)
+    src_mask, tgt_mask = batch.src_mask if padding else None, batch.tgt_mask if causal else None
+    tgt_in = batch.tgt_in.clone()
+    tgt_in[:, 0] = start
+    with evaluating(model, dropout=dropout), torch.no_grad():
+        logits = model(batch.src, tgt_in, src_mask, tgt_mask)
     return sequence_loss(logits, batch.tgt_out).item()

@@ -39,6 +39,7 @@ class TrainSettings(AdamSettings):
     schedule  "linear": up to ``lr`` over ``warmup`` steps, then straight to 0 at ``steps``.
               "inverse_sqrt": lr d_model^-0.5 min(step^-0.5, step warmup^-1.5), paper Eq. 3 when lr is 1.
     causal    train with the causal mask; False lets the decoder see the tokens that it is to predict.
+    padding   train with the source's padding mask; False lets every query attend to padding.
     label_smoothing  share of the target's probability that goes to all symbols alike, PAD apart (paper, 5.4).
     """
 
@@ -49,6 +50,7 @@ class TrainSettings(AdamSettings):
     warmup: int = 50
     betas: tuple[float, float] = (0.8, 0.95)
     causal: bool = True
+    padding: bool = True
     label_smoothing: float = 0.0
 
     def __post_init__(self) -> None:
