@@ -92,9 +92,8 @@ def test_tokens_are_named_as_in_the_task() -> None:
 
 
 def test_gradients_are_computed_now_and_laid_over_the_sweep() -> None:
-    block, view = gradients(ReversalTask(), [], {"layers": 2, "stack": "encoder", "count": 4})
-    header, arrays = unpacked(block)
-    assert (view.layers, view.stack, header["count"]) == (2, "encoder", 4)
+    header, arrays = unpacked(gradients(ReversalTask(), [], {"layers": 2, "stack": "encoder", "count": 4}))
+    assert (header["view"]["layers"], header["view"]["stack"], header["count"]) == (2, "encoder", 4)
     now = at_start(2, 0)
     for norm in ("post", "pre"):
         expected = torch.stack([now[norm][kind] for kind in KINDS])

@@ -379,7 +379,7 @@ def test_stopped_and_resumed_is_one_run_to_the_bit(tmp_path, capsys):
 def test_it_is_measured_on_other_draws_than_it_learned_from(monkeypatch):
     seeds = []
 
-    def measure(model, task, n, generator):
+    def measure(model, task, n, generator, padding):
         seeds.extend([model.generator.initial_seed(), generator.initial_seed()])
         return n
 
