@@ -88,6 +88,7 @@ def _part(name: str) -> dict[str, Any]:
         "name": name, "title": part.title, "done": part.done, "question": part.question, "answers": part.answers,
         "why": part.why, "command": measured["command"], "runs": runs, "means": means,
         "truth": outcome(means["intact"]["exact"], means["broken"]["exact"]) + 1,
+        "one_training": not (part.change.config or part.change.settings),
         "empty": sum(empty_sources(part.intact, run["seed"]) for run in runs) / len(runs),
         "seconds": sum(mean(measured, twin, "seconds") for twin in TWINS),
     }  # fmt: skip

@@ -122,14 +122,15 @@ class BrokenPanel {
   // Shipped curves: the first seed strong, the others faint; all faint beside a live run.
   drawCurves(part, seen) {
     const live = this.live.of(part.name), series = [];
-    for (const twin of seen || live ? ["intact", "broken"] : ["intact"]) {
+    const named = part.one_training ? "both twins: one training" : "";
+    for (const twin of (seen || live) && !part.one_training ? ["intact", "broken"] : ["intact"]) {
       const colour = TWIN_COLOURS[twin];
       if (seen) part.runs.forEach((run, i) => {
         const strong = i === 0 && !live;
-        series.push({ name: strong ? `${TWIN_NAMES[twin]} twin` : "", full: `${twin}, seed ${run.seed}`, colour, faint: !strong, points: run[twin].curve });
+        series.push({ name: strong ? named || `${TWIN_NAMES[twin]} twin` : "", full: `${twin}, seed ${run.seed}`, colour, faint: !strong, points: run[twin].curve });
       });
       else if (!live) series.push({ name: "intact twin", full: "intact", colour, points: part.runs[0][twin].curve });
-      if (live) series.push({ name: `${TWIN_NAMES[twin]} twin, live`, full: `${twin}, live, seed ${live.seed}`, colour, points: live.curves[twin] });
+      if (live) series.push({ name: `${named || `${TWIN_NAMES[twin]} twin`}, live`, full: `${twin}, live, seed ${live.seed}`, colour, points: live.curves[twin] });
     }
     const last = part.runs[0].intact.curve.at(-1)[0];
     const ends = series.filter((one) => one.name && one.points.length).map((one) => `${one.name} ends at ${short(one.points.at(-1)[1])}`);

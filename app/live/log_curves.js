@@ -153,7 +153,7 @@ const nearest = (all, x) => all.reduce((best, one) => (Math.abs(one - x) < Math.
 
 // Three digits, whatever the size.
 function short(x) {
-  if (x === 0 || (Math.abs(x) >= 0.001 && Math.abs(x) < 10000)) return String(Number(x.toPrecision(3)));
+  if (x === 0 || (Math.abs(x) >= 0.0001 && Math.abs(x) < 10000)) return String(Number(x.toPrecision(3)));
   return x.toExponential(1).replace("e+", "e").replace(".0e", "e");
 }
 

@@ -282,6 +282,12 @@ def test_a_quick_run_again_reproduces_the_first_losses(name):
         assert again == pytest.approx([loss for _, loss in shipped], rel=1e-3)
 
 
+def test_the_readme_has_the_measured_table():
+    quick = {name: part for name, part in SHIPPED["parts"].items() if PARTS[name].intact.base == "quick"}
+    readme = (RESULTS.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert table({**SHIPPED, "parts": quick}) in readme
+
+
 def test_the_table_has_a_line_for_each_part_with_its_means_and_its_command():
     part = SHIPPED["parts"]["causal"]
     exact = [run["broken"]["exact"] for run in part["seeds"].values()]

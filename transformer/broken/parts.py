@@ -201,7 +201,7 @@ PARTS: dict[str, Part] = {
     ),
     "start": Part(
         title="The right start token",
-        done="decoding starts from <eos>, training did from <bos>",
+        done="decoding starts from EOS, training did from BOS",
         question="Some libraries start from <eos>. This model was trained from <bos>. What happens?",
         answers=(
             "Nothing: the first position alone says enough.",
