@@ -1,5 +1,6 @@
 """The Train page's picture: choices, a training under way, and its time as a slider, drawn by one live component."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -21,6 +22,7 @@ from app.train_state import (
     checked,
     default_view,
     estimate,
+    example,
     from_link,
     plan_of,
     settings_of,
@@ -108,6 +110,7 @@ def panel_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> tuple[byt
         "numbers": NUMBERS,
         "training": address(),
         "problem": problem,
+        "watched": _watched(task, src),
         "parameters": n_parameters(chosen.config) if chosen else 0,
         "seconds": estimate(view, task),
         "answer": task.answer,
@@ -131,6 +134,15 @@ def panel_block(task: Task, src: list[int], wish: Mapping[str, Any]) -> bytes:
 def rates(settings: TrainSettings, d_model: int, steps: int) -> np.ndarray:
     """The learning rate of steps 1 to ``steps``."""
     return np.array([settings.learning_rate(step, d_model) for step in range(1, steps + 1)])
+
+
+def _watched(task: Task, src: list[int]) -> str:
+    """What is said where the person's own sequence cannot be the example, else ""."""
+    watched, _ = example(task, src)
+    if watched == src:
+        return ""
+    labels = " ".join(task.tokenizer.labels(watched))
+    return f"Your sequence is empty, too long or without a right answer; {labels} will be watched instead."
 
 
 def _last_own(task: Task) -> str:
@@ -165,6 +177,7 @@ def _facts(plan: Plan, task: Task) -> dict[str, Any]:
     """What does not change while a training goes on."""
     config, settings = plan.config, plan.settings
     smoothing, others = settings.label_smoothing, config.tgt_vocab_size - 1
+    wanted = [1 - smoothing + smoothing / others, smoothing / others]
     return {
         "example": _example(task, plan.src, plan.target),
         "steps": settings.steps,
@@ -174,7 +187,9 @@ def _facts(plan: Plan, task: Task) -> dict[str, Any]:
         "schedule": settings.schedule,
         "warmup": settings.warmup,
         "smoothing": smoothing,
-        "wanted": [1 - smoothing + smoothing / others, smoothing / others],
+        "wanted": wanted,
+        # The entropy of what is wanted of the right token and of all others but PAD.
+        "least_loss": -sum(n * p * math.log(p) for n, p in zip((1, others - 1), wanted, strict=True) if p),
         "columns": STEP_COLUMNS,
         "layout": frame_layout(plan),
         "parts": list(parts(config)),

@@ -102,7 +102,7 @@ class TrainPanel extends LivePanel {
     };
     const side = make("div", "side", this.root), below = make("div", "below", this.root);
     const curves = (parent, title, note) => new Curves(parent, title, note, { scrub });
-    this.loss = curves(side, "Loss", "Nats a token of each step's batch, before the step.");
+    this.loss = curves(side, "Loss", "");
     this.exact = curves(side, "Exact match", "");
     this.rate = curves(side, "Learning rate", "");
     this.gradients = curves(below, "Gradient norm of each part", "Before clipping: e1 encoder, d1 decoder, dashed their embeddings, o output and last norms.");
@@ -293,7 +293,7 @@ class TrainPanel extends LivePanel {
   drawControls() {
     const { header } = this, name = this.state?.name;
     const n = header.parameters.toLocaleString("en");
-    this.quote.textContent = header.problem ? "" : `${n} parameters, about ${Math.round(header.seconds)} s of one core.`;
+    this.quote.textContent = header.problem ? "" : `${n} parameters, about ${Math.round(header.seconds)} s of one core. ${header.watched}`;
     if (header.problem) this.problem.textContent = header.problem;
     else if (this.saidProblem) this.problem.textContent = "";
     this.saidProblem = Boolean(header.problem);
@@ -371,6 +371,8 @@ class TrainPanel extends LivePanel {
     const base = { last: run.steps, at: this.step }, x = this.steps.map((row) => row[0]);
     const now = this.steps[Math.min(Math.max(this.step, 1), this.steps.length) - 1];
     const loss = { name: "loss", x, y: this.steps.map((row) => row[1]), colour: blue, wide: 1.2 };
+    const least = run.smoothing ? ` Smoothed, it cannot fall below ${run.least_loss.toFixed(3)}.` : "";
+    this.loss.note.textContent = `Nats a token of each step's batch, before the step.${least}`;
     this.loss.draw({ ...base, lines: [loss], log: true }, now ? `Step ${this.step}: ${now[1].toPrecision(3)} nats.` : "");
     const measured = this.frames.filter((frame) => frame[1] >= 0);
     const exact = { name: "exact match", x: measured.map((frame) => frame[0]), y: measured.map((frame) => (100 * frame[1]) / run.fresh), colour: blue };
@@ -391,6 +393,9 @@ class TrainPanel extends LivePanel {
     };
     const kinds = [ofHeads("encoder", "focus_encoder", green), ofHeads("decoder", "focus_decoder", violet), ofHeads("cross", "focus_cross", blue)];
     this.focus.draw({ ...base, lines: kinds.flatMap(({ lines }) => lines), low: 0, high: 1 }, kinds.map(({ said }) => said).join("; "));
+    // Where nothing can be copied, as from words to digits, there is nothing to measure.
+    this.answer.box.hidden = !run.example.written.some((token) => run.example.source.includes(token));
+    if (this.answer.box.hidden) return;
     const { lines, said } = ofHeads("cross", "answer", blue, true);
     this.answer.draw({ ...base, lines, low: 0, high: 1 }, said);
   }

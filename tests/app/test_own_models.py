@@ -1,6 +1,7 @@
 """A person's own models where the shipped ones stand otherwise, and what the Train page's panel is told of a run."""
 
 import json
+import math
 import struct
 from pathlib import Path
 from typing import Any
@@ -115,9 +116,18 @@ def test_the_panel_is_told_of_the_run_in_the_link(pool: Runs) -> None:
     # 0.9 for the right one and a share of 0.1 for each of the eleven that are not PAD.
     assert header["run"]["wanted"] == pytest.approx([0.9 + 0.1 / 11, 0.1 / 11])
     assert sum([header["run"]["wanted"][0], *[header["run"]["wanted"][1]] * 10]) == pytest.approx(1)
+    right, other = header["run"]["wanted"]
+    assert header["run"]["least_loss"] == pytest.approx(-right * math.log(right) - 10 * other * math.log(other))
     place = header["arrays"]["document_rate"]
     document = numbers[place["start"] : place["start"] + place["shape"][0]]
     assert document[29] == pytest.approx(24**-0.5 * 30 * 400**-1.5)
+
+
+@pytest.mark.parametrize(("src", "said"), [([3], ""), ([], "3 11 7 4 5 6 will be watched instead.")])
+def test_an_example_that_gives_way_is_said(pool: Runs, src: list[int], said: str) -> None:
+    header, _ = block(train_view.panel_data(TASK, src, {})[0])
+    assert header["watched"].endswith(said)
+    assert bool(header["watched"]) == bool(said)
 
 
 @pytest.mark.parametrize("run", ["AAAAAAAAAAAAAAAA", "", "../..", None])
