@@ -85,7 +85,8 @@ def start(part: str, seed: int) -> str | None:
         run = Run(process)
         name = secrets.token_urlsafe(9)
         RUNS[name] = run
-    os.setpriority(os.PRIO_PROCESS, run.process.pid, 10)  # behind everything that people drag
+    if hasattr(os, "setpriority"):  # not everywhere
+        os.setpriority(os.PRIO_PROCESS, run.process.pid, 10)  # behind everything that people drag
     for job in (run.collect, run.end_when_unasked):
         threading.Thread(target=job, daemon=True).start()
     return name

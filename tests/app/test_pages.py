@@ -76,3 +76,21 @@ def test_examples_are_on_buttons() -> None:
     app.button(key="example-reverse-Nothing").click().run()
     assert not app.exception
     assert header(app)["source"] == []
+
+
+@pytest.mark.parametrize("said", ["Copy", "copy"])
+def test_a_task_is_linked_by_its_title_or_its_name_and_stays_on_the_next_page(said: str) -> None:
+    app = run(task=said, source_copy="3 4 5")
+    for page in ("decode", "masks", "decode"):
+        app.switch_page(f"../pages/{page}.py").run()
+        assert not app.exception
+        assert app.session_state["task"] == "copy"
+        assert app.text_input[0].value == "3 4 5"
+        assert app.query_params["task"] in ("Copy", ["Copy"])
+
+
+def test_an_unknown_task_in_the_link_is_named_with_the_known_ones() -> None:
+    app = run(task="<knit>")
+    assert not app.exception
+    assert "The link's task '\\<knit\\>' is not one of Reverse, Copy" in app.info[0].value
+    assert app.session_state["task"] == "reverse"

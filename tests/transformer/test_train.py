@@ -379,7 +379,7 @@ def test_stopped_and_resumed_is_one_run_to_the_bit(tmp_path, capsys):
 def test_it_is_measured_on_other_draws_than_it_learned_from(monkeypatch):
     seeds = []
 
-    def measure(model, task, n, generator, padding):
+    def measure(model, task, n, generator, *, padding):
         seeds.extend([model.generator.initial_seed(), generator.initial_seed()])
         return n
 
@@ -388,6 +388,16 @@ def test_it_is_measured_on_other_draws_than_it_learned_from(monkeypatch):
     learned, measured = seeds
     assert learned == 5
     assert measured != learned
+
+
+def test_without_the_padding_mask_it_is_trained_and_measured_so(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(COMMAND, "exact_match", lambda *_, padding: asked.append(padding) or 0)
+    out = tmp_path / "unmasked.safetensors"
+    main([*FEW, "--no-padding-mask", "--out", str(out)])
+    main(FEW)
+    assert load_checkpoint(out).training["settings"]["padding"] is False
+    assert asked == [False, True]
 
 
 def test_every_field_of_the_config_and_the_mask_can_be_set(tmp_path, capsys):
