@@ -337,7 +337,8 @@ def test_curves_are_saved_as_their_numbers(page: Page, tmp_path: Path) -> None:
 def test_the_code_on_the_page_is_the_code_that_ran(page: Page) -> None:
     open_page(page, "/positions")
     page.get_by_text("Show me the code").first.click()
-    expect(page.get_by_test_id("stCode").first).to_contain_text("def rotation_blocks(k: float | Tensor, d_model: int)")
+    shown = "def rotation_blocks(k: float | Tensor, d_model: int)"
+    expect(page.get_by_test_id("stCode").filter(has_text=shown)).to_be_visible()
 
 
 @pytest.mark.parametrize(
