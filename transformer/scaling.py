@@ -23,7 +23,7 @@ from .train.__main__ import FRESH_SEED, QUICK_CONFIG
 RESULTS = Path(__file__).resolve().parent.parent / "assets" / "measured" / "scaling.json"
 SIZES = ((64, 4), (64, 2), (64, 1), (128, 1))  # d_model and heads: d_k 16, 32, 64 and 128
 INITS, SEEDS = ("xavier", "default"), (0, 1, 2)
-SETTINGS = TrainSettings(steps=300, batch_size=64, lr=5e-3)
+SETTINGS = TrainSettings(steps=300, batch_size=64, lr=5e-3, betas=(0.9, 0.98))
 # From 3 symbols up: of length 0 and 1, which need no looking, hardly a model gets one wrong.
 TASK = ReversalTask(min_len=3)
 CHECKED, AVERAGED = 2048, 10  # fresh sequences decoded; steps whose losses are averaged into one point
@@ -55,7 +55,7 @@ def command(d_model: int, n_heads: int, init: str, scaled: bool, seed: int) -> s
     """The same run by the command line."""
     return (
         f"python -m transformer.train reverse --d-model {d_model} --heads {n_heads} --steps {SETTINGS.steps} "
-        f"--batch-size {SETTINGS.batch_size} --lr {SETTINGS.lr:g} --min-len {TASK.min_len} --seed {seed} "
+        f"--batch-size {SETTINGS.batch_size} --lr {SETTINGS.lr:g} --betas 0.9 0.98 --min-len {TASK.min_len} --seed {seed} "
         f"--check {CHECKED} --set init={init} --set scale_scores={str(scaled).lower()}"
     )
 

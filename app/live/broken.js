@@ -154,6 +154,8 @@ class BrokenPanel {
     this.losses.textContent = show
       ? `Loss of fresh sequences with the right answer before it: ${short(broken.loss)} against ${short(intact.loss)}${broken.loss < intact.loss / 2 && broken.exact < intact.exact / 2 ? ". The lower loss belongs to the worse model." : "."}`
       : `Loss of the intact twin on fresh sequences: ${short(intact.loss)}.`;
+    const end = (twin) => (live ? this.live.of(part.name).curves[twin] : part.runs[0][twin].curve).at(-1)[1];
+    if (show && !part.one_training) this.losses.textContent += ` At the end of training: ${short(end("broken"))} against ${short(end("intact"))}.`;
     this.drawExample(live ? this.live.of(part.name).measured : part.runs[0], show);
   }
 

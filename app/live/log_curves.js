@@ -83,7 +83,7 @@ class Curves {
 
 // Returns {value(pixel)}: the x there.
 function paintCurves(pen, width, height, chart, colours, cursor) {
-  const left = 48, right = width - 12, top = 8, bottom = height - 38;
+  const left = 48, right = width - 20, top = 8, bottom = height - 38;
   const values = chart.series.flatMap((one) => one.points.map(([, y]) => y)).filter((y) => y > 0);
   const low = Math.min(...values, 1) * 0.8, high = Math.max(...values, low * 10) * 1.2;
   const { min = 0, max, log } = chart.x;
