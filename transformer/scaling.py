@@ -55,7 +55,8 @@ def command(d_model: int, n_heads: int, init: str, scaled: bool, seed: int) -> s
     """The same run by the command line."""
     return (
         f"python -m transformer.train reverse --d-model {d_model} --heads {n_heads} --steps {SETTINGS.steps} "
-        f"--batch-size {SETTINGS.batch_size} --lr {SETTINGS.lr:g} --betas 0.9 0.98 --min-len {TASK.min_len} --seed {seed} "
+        f"--batch-size {SETTINGS.batch_size} --lr {SETTINGS.lr:g} --betas {' '.join(map(str, SETTINGS.betas))} "
+        f"--min-len {TASK.min_len} --seed {seed} "
         f"--check {CHECKED} --set init={init} --set scale_scores={str(scaled).lower()}"
     )
 
