@@ -114,9 +114,11 @@ class AttentionPanel extends LivePanel {
     if (settled) this.setControls();
     // What the eye is on is drawn at once; the rest a few times a second while a slider moves, and when it rests.
     this.drawOverview();
+    // The rest waits for the next frame to be on the screen.
     cancelAnimationFrame(this.frame);
-    if (settled || performance.now() - this.restDrawn > REST_EVERY_MS) {
-      this.frame = requestAnimationFrame(() => this.drawRest());
+    clearTimeout(this.after);
+    if ((settled && !this.moving) || performance.now() - this.restDrawn > REST_EVERY_MS) {
+      this.frame = requestAnimationFrame(() => (this.after = setTimeout(() => this.drawRest())));
     }
   }
 
@@ -306,6 +308,7 @@ class AttentionPanel extends LivePanel {
 
   destroy() {
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.after);
     this.stop.abort();
     this.resized.disconnect();
   }

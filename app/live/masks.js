@@ -140,7 +140,7 @@ class MasksPanel extends LivePanel {
     // What the eye is on is drawn at once; the rest a few times a second while a slider moves, and when it rests.
     this.drawMasks();
     cancelAnimationFrame(this.frame);
-    if (settled || performance.now() - this.restDrawn > REST_EVERY_MS) this.frame = requestAnimationFrame(() => this.drawRest());
+    if ((settled && !this.moving) || performance.now() - this.restDrawn > REST_EVERY_MS) this.frame = requestAnimationFrame(() => this.drawRest());
   }
 
   setControls() {

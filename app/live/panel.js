@@ -15,6 +15,7 @@ class LivePanel {
 
   // What is dragged goes through the latch; what is clicked, or let go, is also sent to the page, which keeps it in the link.
   wish(change) {
+    this.moving = true;
     this.view = { ...this.view, ...change };
     this.latch.ask(this.view);
   }
@@ -25,6 +26,7 @@ class LivePanel {
   }
 
   commit() {
+    this.moving = false;
     this.wantsCommit = true;
     if (this.latch.waiting === null) this.latch.ask(this.view);
   }
