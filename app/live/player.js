@@ -114,7 +114,7 @@ class Player {
     clearTimeout(this.noting);
     this.noting = setTimeout(() => this.noteStep(), 300);
     if (this.step === this.total) this.pause();
-    this.draw();
+    this.draw(false);
   }
 
   // The link holds the step, without a word to the server: it reads the link when the page is opened.
@@ -146,12 +146,17 @@ class Player {
     this.send("branch", { source: this.data.source, tokens });
   }
 
-  draw() {
+  // A step changes nothing in the encoder's picture; a new width, source or theme does.
+  draw(everything = true) {
     this.drawBar();
     this.drawOutput();
     this.drawCandidates();
     for (const [picture, grid] of this.grids) {
       const growing = picture !== this.encoder;
+      if (!everything && !growing && picture.grid === grid) {
+        picture.canvas.dataset.v = this.step;
+        continue;
+      }
       grid.shown = growing ? this.step : grid.rows.length;
       grid.current = growing ? this.step - 1 : -1;
       picture.draw(grid, this.step, describeGrid(grid));
