@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
@@ -55,7 +56,8 @@ class Run:
         while self.running:
             if time.monotonic() - self.asked > UNASKED:
                 self.stop()
-            time.sleep(0.5)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.5)
 
 
 RUNS: dict[str, Run] = {}

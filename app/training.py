@@ -9,21 +9,18 @@ import os
 import re
 import secrets
 import shutil
-import stat
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import streamlit as st
 
-from app.setup import ROOT
+from app.training_process import Process, launched, own_folder
 from transformer import load_checkpoint, save_checkpoint
 from transformer.train.plan import COMMAND, KEPT, MODEL, PLAN, SNAPSHOT, STATE, Plan, put, read_state
 
@@ -33,14 +30,6 @@ MOST_FOLDERS = 60
 MOST_QUEUED = 20
 MOST_LIVES = 5  # how often a training whose process was killed is taken up again
 DONE = ("stopped", "finished", "failed")
-
-
-class Process(Protocol):
-    """What the pool needs of a subprocess."""
-
-    def poll(self) -> int | None: ...
-
-    def kill(self) -> None: ...
 
 
 @dataclass
@@ -242,31 +231,6 @@ class Runs:
         put(run.folder / STATE, json.dumps({**read_state(run.folder), "name": state, **more}).encode())
 
 
-def launched(folder: Path) -> Process:
-    """A worker for a folder: one thread, whose waiting costs nothing; what it complains of goes to the folder."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
-    with (folder / "stderr").open("w") as complaints:
-        return subprocess.Popen(
-            [sys.executable, "-m", "transformer.train.worker", str(folder)],
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=complaints,
-        )
-
-
-def own_folder() -> Path:
-    """A folder for temporary files that is this user's alone."""
-    user = os.getuid() if hasattr(os, "getuid") else 0
-    path = Path(tempfile.gettempdir()) / f"transformer-workbench-{user}"
-    path.mkdir(mode=0o700, exist_ok=True)
-    found = path.lstat()
-    if stat.S_ISDIR(found.st_mode) and found.st_uid == user and (os.name == "nt" or not found.st_mode & 0o077):
-        return path
-    return Path(tempfile.mkdtemp(prefix="transformer-workbench-"))  # someone else made that one
-
-
 @st.cache_resource(show_spinner=False)
 def runs() -> Runs:
     """This server's registry, tended by a thread of its own."""
@@ -275,7 +239,7 @@ def runs() -> Runs:
 
     def tend() -> None:
         for beat in range(sys.maxsize):
-            time.sleep(0.5)
+            time.sleep(0.5)  # the pool's own beat: a place that falls free is taken within half a second
             with suppress(OSError):  # another server of this user may remove a folder under our eyes
                 registry.tend()
                 if beat % 600 == 0:

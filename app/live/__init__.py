@@ -51,7 +51,7 @@ positions_panel = _component(
 order_panel = _component("order_panel", (*_FIGURES, "positions_order.js"), _POSITIONS)
 schemes_panel = _component("schemes_panel", (*_FIGURES, "positions_schemes.js"), _POSITIONS)
 sizes_panel = _component("sizes_panel", (*_FIGURES, "positions_sizes.js"), _POSITIONS)
-_CHARTS = (*_PANEL, "figure.js", "chart.js")
+_CHARTS = (*_PANEL, "svg_pen.js", "figure.js", "chart.js")
 _SATURATION = ("live.css", "controls.css", "saturation.css")
 saturation_panel = _component("saturation_panel", (*_CHARTS, "saturation.js"), _SATURATION)
 own_panel = _component("own_panel", (*_CHARTS, "own.js"), _SATURATION)
@@ -62,6 +62,7 @@ masks_panel = _component(
     ("live.css", "controls.css", "masks.css"),
 )
 train_panel = _component("train_panel", (*_PANEL, "curves.js", "train.js"), ("live.css", "controls.css", "train.css"))
+_LOG_CURVES = (*_PANEL, "svg_pen.js", "log_curves.js")
 _BREAKING = ("live.css", "controls.css", "broken.css", "gradients.css")
-broken_panel = _component("broken_panel", (*_PANEL, "log_curves.js", "broken.js", "broken_run.js"), _BREAKING)
-gradients_panel = _component("gradients_panel", (*_PANEL, "log_curves.js", "gradients.js"), _BREAKING)
+broken_panel = _component("broken_panel", (*_LOG_CURVES, "broken.js", "broken_run.js"), _BREAKING)
+gradients_panel = _component("gradients_panel", (*_LOG_CURVES, "gradients.js"), _BREAKING)

@@ -156,22 +156,3 @@ function short(x) {
   if (x === 0 || (Math.abs(x) >= 0.0001 && Math.abs(x) < 10000)) return String(Number(x.toPrecision(3)));
   return x.toExponential(1).replace("e+", "e").replace(".0e", "e");
 }
-
-// The part of a canvas's pen that curves use, writing SVG.
-class SvgPen {
-  constructor() {
-    Object.assign(this, { parts: [], path: "", dash: [], globalAlpha: 1, lineWidth: 1, textAlign: "left", font: "12px" });
-  }
-  beginPath() { this.path = ""; }
-  moveTo(x, y) { this.path += `M${x.toFixed(1)} ${y.toFixed(1)}`; }
-  lineTo(x, y) { this.path += `L${x.toFixed(1)} ${y.toFixed(1)}`; }
-  arc(x, y, r) { this.path += `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`; }
-  setLineDash(dash) { this.dash = dash; }
-  stroke() { this.parts.push(`<path d="${this.path}" fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}" stroke-dasharray="${this.dash.join(" ")}" opacity="${this.globalAlpha}"/>`); }
-  fill() { this.parts.push(`<path d="${this.path}" fill="${this.fillStyle}" opacity="${this.globalAlpha}"/>`); }
-  fillText(text, x, y) {
-    const anchor = { left: "start", center: "middle", right: "end" }[this.textAlign];
-    const escaped = String(text).replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
-    this.parts.push(`<text x="${x}" y="${y}" font-size="12" text-anchor="${anchor}" dominant-baseline="central" fill="${this.fillStyle}" opacity="${this.globalAlpha}">${escaped}</text>`);
-  }
-}

@@ -9,8 +9,22 @@ class LivePanel {
 
   async ask(wish) {
     const { at, ...question } = this.header.ask;
-    const answer = await fetch(`${at}?q=${encodeURIComponent(JSON.stringify({ ...question, wish }))}`);
-    if (answer.ok) this.take(new Uint8Array(await answer.arrayBuffer()));
+    try {
+      const answer = await fetch(`${at}?q=${encodeURIComponent(JSON.stringify({ ...question, wish }))}`);
+      if (!answer.ok) return this.tellOfFailure(await answer.text());
+      this.take(new Uint8Array(await answer.arrayBuffer()));
+      this.failure?.remove();
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // what fetch throws when nobody answers
+      this.tellOfFailure("the app does not answer");
+    }
+  }
+
+  tellOfFailure(why) {
+    this.failure ??= make("p", "failure", this.root);
+    this.root.prepend(this.failure);
+    this.failure.setAttribute("role", "alert");
+    this.failure.textContent = `Not up to date: ${why}. Move the control again, or reload the page.`;
   }
 
   // What is dragged goes through the latch; what is clicked, or let go, is also sent to the page, which keeps it in the link.

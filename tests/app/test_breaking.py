@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from app import breaking
 
+# Stands for a training that does not end by itself while a test looks at it; each test stops it.
 FOREVER = "import time; print('{}', flush=True); time.sleep(600)"
 AT = "/live/breaking"
 
@@ -34,6 +35,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 def until(true: Callable[[], bool], seconds: float = 60) -> None:
+    """Look again and again; the seconds only turn what would hang into a failure."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end

@@ -3,14 +3,15 @@
 import json
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
 import torch
 
-from app import training
 from app.train_state import View, plan_of
-from app.training import KEPT_FOR, MOST_FOLDERS, MOST_LIVES, MOST_QUEUED, UNASKED, Runs, own_folder
+from app.training import KEPT_FOR, MOST_FOLDERS, MOST_LIVES, MOST_QUEUED, UNASKED, Runs
+from app.training_process import own_folder
 from transformer import ReversalTask, TrainState, Transformer, load_checkpoint, save_checkpoint
 from transformer.train.plan import COMMAND, KEPT, MODEL, PLAN, SNAPSHOT, STATE, put, read_state
 
@@ -287,7 +288,7 @@ def test_an_upload_is_a_finished_run_without_a_plan(pool: Pool) -> None:
 
 
 def test_the_folder_is_this_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     path = own_folder()
     assert stat.S_IMODE(path.stat().st_mode) == 0o700
     assert own_folder() == path

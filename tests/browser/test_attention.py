@@ -87,6 +87,20 @@ def test_the_page_runs_only_when_the_slider_is_let_go(page: Page) -> None:
     assert said.index("run") == said.count("question") >= 1
 
 
+def test_a_question_without_an_answer_is_told_until_there_is_one(browser, app_url: str) -> None:
+    page = browser.new_page(base_url=app_url)  # the page fixture would not bear the refusal in the console
+    open_page(page, "/attention")
+    page.route("**/live/attention?*", lambda route: route.fulfill(status=418, body="the kettle is on"))
+    slider(page, "heads").focus()
+    slider(page, "heads").press("ArrowRight")
+    expect(page.locator(".failure")).to_contain_text("Not up to date: the kettle is on. Move the control again")
+    page.unroute("**/live/attention?*")
+    slider(page, "heads").press("End")
+    expect_value(page, "8")
+    expect(page.locator(".failure")).to_have_count(0)
+    page.close()
+
+
 def test_nothing_is_torn_down_while_dragging(page: Page) -> None:
     open_page(page, "/attention")
     page.locator(".all canvas").evaluate("c => { c.marked = true; }")

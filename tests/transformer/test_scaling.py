@@ -7,7 +7,8 @@ from dataclasses import asdict, replace
 import pytest
 
 from transformer import scaling
-from transformer.train.__main__ import QUICK_CONFIG, _fresh, _parser
+from transformer.train.__main__ import QUICK_CONFIG, _fresh
+from transformer.train.parser import parser
 
 FILE = json.loads(scaling.RESULTS.read_text(encoding="utf-8"))
 
@@ -67,7 +68,7 @@ def test_before_training_xavier_weights_give_q_dot_k_a_variance_near_d_k() -> No
 def test_a_command_makes_the_same_run(run: dict) -> None:
     words = shlex.split(run["command"])
     assert words[:3] == ["python", "-m", "transformer.train"]
-    args = _parser().parse_args(words[3:])
+    args = parser().parse_args(words[3:])
     model, task, settings, _, seed = _fresh(args)
     expected = replace(
         QUICK_CONFIG,

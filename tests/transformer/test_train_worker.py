@@ -193,7 +193,7 @@ def test_a_real_kill_is_survived(tmp_path):
     root = Path(__file__).parents[2]
     process = subprocess.Popen([*command, str(killed)], cwd=root)
     while step_rows(killed).count() < 8 and process.poll() is None:
-        time.sleep(0.01)
+        time.sleep(0.01)  # looks again; it is over with eight rows or with the process
     process.kill()
     assert process.wait() == -signal.SIGKILL  # it was not done yet
     assert 0 < load_checkpoint(killed / SNAPSHOT).training["steps_done"] < 40

@@ -293,10 +293,8 @@ def test_nothing_is_lost_when_it_is_ended_from_outside(how, pairs, tmp_path):
         [sys.executable, "-m", "transformer.translation", "train", str(pairs), "--out", str(out), *options],
         stdout=subprocess.DEVNULL, env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
     ) as process:  # fmt: skip
-        for _ in range(600):  # a minute, ten times what it takes
-            if (out / "step-000020.safetensors").exists():
-                break
-            time.sleep(0.1)
+        while not (out / "step-000020.safetensors").exists() and process.poll() is None:
+            time.sleep(0.05)  # looks again; it is over with the file or with the process
         process.send_signal(how)
         process.wait(30)
     latest = max(out.glob("step-*.safetensors"))

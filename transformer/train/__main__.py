@@ -3,12 +3,10 @@
 import argparse
 import contextlib
 import io
-import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
-from pathlib import Path
+from dataclasses import asdict, replace
 
 import torch
 
@@ -19,7 +17,7 @@ from ..presets import PRESETS
 from ..tasks import TASKS, SymbolTask, Task
 from .distributed import Share, process_group
 from .loop import TrainState, TrainStep, exact_match, teacher_forced_loss, train
-from .options import at_least
+from .parser import parser
 from .record import FRESH_SEED
 from .settings import TrainSettings
 
@@ -43,12 +41,12 @@ DOCUMENT_SETTINGS = TrainSettings(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, train, measure, save. Returns the exit status: 0 done, 1 stopped before the end, 2 a wrong request."""
-    parser = _parser()
-    args = parser.parse_args(argv)
+    options = parser()
+    args = options.parse_args(argv)
     if args.out and not args.out.parent.is_dir():
-        parser.error(f"--out {args.out}: there is no folder {args.out.parent}")
+        options.error(f"--out {args.out}: there is no folder {args.out.parent}")
     if args.out and args.out.is_dir():
-        parser.error(f"--out {args.out} is a folder; it must be a file")
+        options.error(f"--out {args.out} is a folder; it must be a file")
     torch.set_num_threads(args.threads)
     with process_group():
         return _train(args)
@@ -87,67 +85,6 @@ def _train(args: argparse.Namespace) -> int:
         save_checkpoint(args.out, model, task, training=training, metrics=metrics, state=unfinished, half=half)
         print(f"saved {args.out}" + ("" if finished else f"; go on with --resume {args.out}"))
     return 0 if finished else 1
-
-
-_OPTIONS = ("src_vocab_size", "tgt_vocab_size", "d_model", "n_heads", "d_head", "d_ff", "n_encoder_layers",
-            "n_decoder_layers", "dropout", "max_len")  # fmt: skip
-
-
-def _field(text: str) -> tuple[str, object]:
-    """FIELD=VALUE of the command line; true, false and numbers as such, anything else a word."""
-    name, _, value = text.partition("=")
-    allowed = [field.name for field in fields(TransformerConfig) if field.name not in _OPTIONS]
-    if name not in allowed or not value:
-        raise argparse.ArgumentTypeError(f"{text!r} is not FIELD=VALUE with a field of {', '.join(allowed)}")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m transformer.train",
-        description="Train a Transformer on a task and write a safetensors checkpoint.",
-    )
-    parser.add_argument("task", choices=list(TASKS))
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where to write the checkpoint")
-    parser.add_argument("--seed", type=int, default=0, help="of weights, data and dropout (default 0)")
-    parser.add_argument(
-        "--setting", choices=("quick", "document"), default="quick",
-        help="the quick model (default), or the 930,828 parameters and 6,000 steps of document 001",
-    )  # fmt: skip
-    for name in ("steps", "batch-size", "warmup"):
-        parser.add_argument(f"--{name}", type=int, metavar="N", help="in place of the setting's own")
-    parser.add_argument("--lr", type=float, help="in place of the setting's own")
-    parser.add_argument("--betas", type=float, nargs=2, metavar="B", help="Adam's, in place of the setting's own")
-    for name in ("d-model", "heads", "d-head", "layers"):
-        parser.add_argument(f"--{name}", type=int, metavar="N", help="in place of the setting's own")
-    parser.add_argument("--d-ff", type=int, metavar="N", help="the setting's own, or 4 times --d-model")
-    parser.add_argument("--dropout", type=float, help="in place of the setting's own")
-    parser.add_argument(
-        "--set", action="append", default=[], type=_field, metavar="FIELD=VALUE",
-        help="any other field of TransformerConfig, such as init=xavier or positional=none; may be repeated",
-    )  # fmt: skip
-    parser.add_argument("--label-smoothing", type=float, metavar="SHARE", help="default 0: none")
-    parser.add_argument("--no-causal-mask", action="store_true", help="let the decoder see what it is to predict")
-    parser.add_argument("--no-padding-mask", action="store_true", help="let padding be attended, here and in measuring")
-    parser.add_argument("--min-len", type=int, metavar="N", help="shortest sequence (quick 0, document 3)")
-    parser.add_argument("--max-len", type=int, metavar="N", help="longest sequence (default 8)")
-    parser.add_argument("--half", action="store_true", help="round the finished weights to 16 bits and save those")
-    parser.add_argument(
-        "--check",
-        type=at_least(0),
-        metavar="N",
-        default=4096,
-        help="fresh sequences to decode at the end (default 4096)",
-    )
-    parser.add_argument(
-        "--resume", type=Path, metavar="FILE", help="go on with a run that was stopped; sizes and settings are its own"
-    )
-    parser.add_argument("--stop-at", type=at_least(1), metavar="STEP", help="stop after this step, to be resumed later")
-    parser.add_argument("--threads", type=at_least(1), default=1, help="torch threads (default 1)")
-    return parser
 
 
 Run = tuple[Transformer, Task, TrainSettings, TrainState, int]

@@ -1,0 +1,45 @@
+// The part of a canvas's pen that figures use, writing SVG.
+class SvgPen {
+  constructor() {
+    Object.assign(this, { parts: [], path: "", dash: [], globalAlpha: 1, lineWidth: 1, textAlign: "left", font: "12px" });
+  }
+
+  beginPath() {
+    this.path = "";
+  }
+
+  moveTo(x, y) {
+    this.path += `M${x.toFixed(1)} ${y.toFixed(1)}`;
+  }
+
+  lineTo(x, y) {
+    this.path += `L${x.toFixed(1)} ${y.toFixed(1)}`;
+  }
+
+  // Whole circles only.
+  arc(x, y, r) {
+    this.path += `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`;
+  }
+
+  setLineDash(dash) {
+    this.dash = dash;
+  }
+
+  stroke() {
+    this.parts.push(`<path d="${this.path}" fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}" stroke-dasharray="${this.dash.join(" ")}" opacity="${this.globalAlpha}"/>`);
+  }
+
+  fill() {
+    this.parts.push(`<path d="${this.path}" fill="${this.fillStyle}" opacity="${this.globalAlpha}"/>`);
+  }
+
+  fillRect(x, y, width, height) {
+    this.parts.push(`<rect x="${x}" y="${y}" width="${width}" height="${height}" fill="${this.fillStyle}" opacity="${this.globalAlpha}"/>`);
+  }
+
+  fillText(text, x, y) {
+    const anchor = { left: "start", center: "middle", right: "end" }[this.textAlign], size = parseInt(this.font.match(/\d+px/), 10);
+    const escaped = String(text).replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+    this.parts.push(`<text x="${x}" y="${y}" font-size="${size}" text-anchor="${anchor}" dominant-baseline="central" fill="${this.fillStyle}" opacity="${this.globalAlpha}">${escaped}</text>`);
+  }
+}
