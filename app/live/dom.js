@@ -18,6 +18,21 @@ function onNewWidth(box, draw) {
   return observer;
 }
 
+// A held range hears of the pointer at once, where a browser tells (elsewhere once a frame, as ever): what follows is
+// then drawn by the time that the frame begins. Its thumb's middle is under the pointer, 16 pixels wide in all browsers
+// that tell; should it be elsewhere, the browser's own "input" puts it right in the same frame.
+function hearAtOnce(thumb) {
+  thumb.addEventListener("pointerrawupdate", (event) => {
+    if (!(event.buttons & 1)) return;
+    const { left, width } = thumb.getBoundingClientRect(), [min, max, step] = [thumb.min, thumb.max, thumb.step].map(Number);
+    const share = Math.min(1, Math.max(0, (event.clientX - left - 8) / (width - 16)));
+    const value = min + Math.round((share * (max - min)) / step) * step;
+    if (value === Number(thumb.value)) return;
+    thumb.value = value;
+    thumb.dispatchEvent(new Event("input"));
+  });
+}
+
 // Keys that mean something where the focus is are left alone; [data-keys] marks a picture that reads its own.
 function keysAreTaken(event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return true;
@@ -50,7 +65,21 @@ class Picture {
 
   draw(grid, value, description) {
     this.grid = grid;
-    drawGrid(this.canvas, grid, this.mostCell, inks(this.canvas));
+    this.colours = inks(this.canvas);
+    drawGrid(this.canvas, grid, this.mostCell, this.colours);
+    this.drawn(value, description);
+  }
+
+  // The same grid at another row: only rows between the two have changed.
+  follow(shown, current, value) {
+    const rows = [this.grid.shown, this.grid.current, shown, current];
+    Object.assign(this.grid, { shown, current });
+    const span = { from: Math.max(0, Math.min(...rows)), to: Math.min(this.grid.rows.length, Math.max(...rows) + 1) };
+    redrawRows(this.canvas, this.grid, this.colours, span);
+    this.drawn(value, describeGrid(this.grid));
+  }
+
+  drawn(value, description) {
     this.canvas.dataset.v = value;
     this.canvas.setAttribute("aria-label", description);
     if (this.cursor) this.move(this.cursor);

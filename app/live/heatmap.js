@@ -50,7 +50,7 @@ function mixed(from, to, share) {
 const SHEET = document.createElement("canvas");
 const SHEET_PEN = SHEET.getContext("2d", { willReadFrequently: true });
 
-// colourOf(row, column) gives [red, green, blue], or null where nothing is drawn.
+// colourOf(row, column) gives [red, green, blue], or null where nothing is drawn; row counts from 0 at y.
 function paintCells(pen, rows, columns, colourOf, x, y, width, height) {
   if (!rows || !columns) return;
   if (SHEET.width !== columns || SHEET.height !== rows) Object.assign(SHEET, { width: columns, height: rows });
@@ -87,10 +87,10 @@ function sharp(canvas, width, height) {
 const afterRow = (layer, head, row, column) => column > row;
 
 // All hidden cells of one tile, hatched as one area.
-function hatch(pen, x, y, rows, columns, cell, hidden, colour) {
+function hatch(pen, x, y, { from, to }, rows, columns, cell, hidden, colour) {
   pen.save();
   pen.beginPath();
-  for (let row = 0; row < rows; row++) {
+  for (let row = from; row < to; row++) {
     for (let column = 0; column < columns; column++) {
       const from = column;
       while (column < columns && hidden(row, column)) column++;
@@ -118,15 +118,15 @@ function layOut(pen, grid, width, mostCell, font) {
   pen.font = `12px ${font}`;
   const widest = Math.max(0, ...grid.rows.map((label) => pen.measureText(label).width));
   const roomy = width > 170;
-  const left = (grid.bare ? 3 : 16) + (roomy ? Math.min(64, widest) + 6 : 0);
-  const tile = (width - left - gap * (heads - 1) - 2) / heads; // 2: the last frame
+  const left = (grid.bare ? 3 : 16) + (roomy ? Math.ceil(Math.min(64, widest)) + 6 : 0); // whole pixels: sharp edges
+  const tile = Math.floor((width - left - gap * (heads - 1) - 2) / heads); // 2: the last frame
   const exact = Math.min(mostCell, tile / Math.max(1, columns));
   const cell = exact > 8 ? Math.floor(exact) : exact;
   // Labels shrink with their cells down to 9 pixels; below that the readout has to do.
   const labelled = cell >= 9, size = Math.min(12, cell);
   const most = (Math.max(0, ...grid.columns.map((label) => pen.measureText(label).width)) * size) / 12;
   const upright = most > cell - 1;
-  const head = grid.bare ? 2 : 17, top = head + (labelled ? (upright ? Math.min(56, most) + 8 : 16) : 0);
+  const head = grid.bare ? 2 : 17, top = head + (labelled ? (upright ? Math.ceil(Math.min(56, most)) + 8 : 16) : 0);
   const pitch = { x: tile + gap, y: Math.max(cell * rows, 24) + gap };
   return { layers, heads, rows, columns, left, top, cell, pitch, roomy, labelled, size, upright, height: top + layers * pitch.y };
 }
@@ -139,9 +139,32 @@ function layOut(pen, grid, width, mostCell, font) {
 //        tone: how deep the ink of 1 is, over(pen, {layer, head, x, y, cell, colours}): drawn onto each tile}
 function drawGrid(canvas, grid, mostCell, colours) {
   const width = canvas.parentElement.clientWidth;
-  const place = layOut(canvas.getContext("2d"), grid, width, mostCell, colours.font);
-  const pen = sharp(canvas, width, place.height);
-  const { cell, rows, columns } = place;
+  grid.place = layOut(canvas.getContext("2d"), grid, width, mostCell, colours.font);
+  drawRows(sharp(canvas, width, grid.place.height), grid, colours, { from: 0, to: grid.place.rows });
+}
+
+// Rows from..to of a grid that is drawn already and has changed nowhere else: what a step costs when one row follows
+// another.
+function redrawRows(canvas, grid, colours, { from, to }) {
+  const { layers, heads, rows, columns, left, top, cell, pitch } = grid.place, edge = 2; // a row's frame goes so far beyond it
+  const pen = canvas.getContext("2d");
+  pen.save();
+  pen.beginPath();
+  for (let layer = 0; layer < layers; layer++) {
+    const y = top + layer * pitch.y;
+    pen.rect(0, Math.floor(y + from * cell) - edge, canvas.width, Math.ceil((to - from) * cell) + 2 * edge);
+  }
+  if (grid.growing) {
+    for (let head = 0; head < heads; head++) pen.rect(left + head * pitch.x + from * cell, 14, (Math.min(to, columns) - from) * cell, top - 14);
+  }
+  pen.clip();
+  pen.clearRect(0, 0, canvas.width, canvas.height);
+  drawRows(pen, grid, colours, { from: Math.max(0, from - 1), to: Math.min(rows, to + 1) });
+  pen.restore();
+}
+
+function drawRows(pen, grid, colours, span) {
+  const { place } = grid, { cell, rows } = place;
   pen.textBaseline = "middle";
   for (let layer = 0; layer < place.layers; layer++) {
     const y = place.top + layer * place.pitch.y;
@@ -154,17 +177,16 @@ function drawGrid(canvas, grid, mostCell, colours) {
     }
     for (let head = 0; head < place.heads; head++) {
       const x = place.left + head * place.pitch.x;
-      if (layer === 0) drawTop(pen, grid, place, x, head, colours);
-      drawTile(pen, grid, place, layer, head, x, y, colours);
+      if (layer === 0) drawTop(pen, grid, place, x, head, colours, span);
+      drawTile(pen, grid, place, layer, head, x, y, colours, span);
     }
     if (!place.roomy || !place.labelled) continue;
-    for (let r = 0; r < rows; r++) {
+    for (let r = span.from; r < span.to; r++) {
       const on = r === grid.current;
       const style = { size: place.size, opacity: on ? 1 : 0.75, strong: on };
       label(pen, r < grid.shown ? grid.rows[r] : "·", place.left - 5, y + (r + 0.5) * cell, "right", colours, style);
     }
   }
-  grid.place = place;
 }
 
 const axesOf = (grid) => grid.axes ?? ["layer", "head"];
@@ -178,12 +200,14 @@ function label(pen, text, x, y, align, colours, { size = 12, opacity = 0.75, str
   pen.globalAlpha = 1;
 }
 
-function drawTop(pen, grid, place, x, head, colours) {
-  const { cell, columns } = place;
+// Column labels: all of them, or those of a growing picture's rows.
+function drawTop(pen, grid, place, x, head, colours, span) {
+  const { cell, rows, columns } = place, whole = span.from === 0 && span.to === rows;
+  if (!whole && !grid.growing) return;
   const name = place.pitch.x < 8 * axesOf(grid)[1].length + 16 ? `${head + 1}` : `${axesOf(grid)[1]} ${head + 1}`;
   if (!grid.bare && axesOf(grid)[1]) label(pen, name, x, 7, "left", colours, { opacity: 0.65 });
   if (!place.labelled) return;
-  for (let c = 0; c < columns; c++) {
+  for (let c = whole ? 0 : span.from; c < (whole ? columns : Math.min(columns, span.to)); c++) {
     const at = x + (c + 0.5) * cell;
     const text = grid.growing && c >= grid.shown ? "·" : grid.columns[c]; // not read yet
     if (place.upright) {
@@ -196,20 +220,23 @@ function drawTop(pen, grid, place, x, head, colours) {
   }
 }
 
-function drawTile(pen, grid, place, layer, head, x, y, colours) {
-  const { cell, rows, columns } = place;
+function drawTile(pen, grid, place, layer, head, x, y, colours, span) {
+  const { cell, rows, columns } = place, n = span.to - span.from;
   const line = cell >= 8 ? 1 : 0; // paper shows between cells when there is room
-  const start = (layer * place.heads + head) * rows * columns, width = columns * cell, height = rows * cell;
+  const start = (layer * place.heads + head) * rows * columns, width = columns * cell, top = y + span.from * cell;
   const hidden = (r, c) => Boolean(grid.hidden?.(layer, head, r, c));
   const seen = (r, c) => r < grid.shown && !hidden(r, c);
-  const colourOf = (r, c) => (seen(r, c) ? shade(colours, grid.weights.values[start + r * columns + c], grid) : null);
-  paintCells(pen, rows, columns, colourOf, x, y, width, height);
+  const colourOf = (i, c) => {
+    const r = span.from + i;
+    return seen(r, c) ? shade(colours, grid.weights.values[start + r * columns + c], grid) : null;
+  };
+  paintCells(pen, n, columns, colourOf, x, top, width, n * cell);
   if (line) {
     pen.fillStyle = `rgb(${colours.paper.join()})`;
-    for (let c = 1; c <= columns; c++) pen.fillRect(x + c * cell - 1, y, 1, height);
-    for (let r = 1; r <= rows; r++) pen.fillRect(x, y + r * cell - 1, width, 1);
+    for (let c = 1; c <= columns; c++) pen.fillRect(x + c * cell - 1, top, 1, n * cell);
+    for (let r = span.from + 1; r <= span.to; r++) pen.fillRect(x, y + r * cell - 1, width, 1);
   }
-  if (grid.hidden) hatch(pen, x, y, rows, columns, cell, hidden, colours.line);
+  if (grid.hidden) hatch(pen, x, y, span, rows, columns, cell, hidden, colours.line);
   grid.over?.(pen, { layer, head, x, y, cell, colours });
   pen.strokeStyle = colours.line;
   pen.lineWidth = 1;

@@ -52,7 +52,7 @@ class MaskPicture extends Picture {
   over(pen, { layer, head, x, y, cell, colours }, tokens) {
     const { weights, cursor } = this.grid, [, heads, rows, columns] = weights.shape;
     const start = (layer * heads + head) * rows * columns;
-    hatch(pen, x, y, rows, columns, cell, (row, column) => !weights.values[start + row * columns + column], colours.line);
+    hatch(pen, x, y, { from: 0, to: rows }, rows, columns, cell, (row, column) => !weights.values[start + row * columns + column], colours.line);
     if (tokens && cell >= 14) {
       tokens.forEach((row, r) => row.forEach((token, c) => {
         label(pen, fitted(pen, token === "<bos>" ? "▸" : token, cell - 3), x + (c + 0.5) * cell - 0.5, y + (r + 0.5) * cell, "center", colours, { size: 11, opacity: this.isOpen({ layer, head, row: r, column: c }) ? 1 : 0.55 });

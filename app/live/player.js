@@ -47,6 +47,7 @@ class Player {
     Object.assign(this.slider, { type: "range", min: 0, step: 1 });
     this.slider.setAttribute("aria-label", "step");
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
+    hearAtOnce(this.slider);
     this.count = make("span", "count quiet", bar);
 
     const rows = make("div", "rows", root);
@@ -103,6 +104,10 @@ class Player {
     this.source.replaceChildren();
     source.forEach((token) => chip(this.source, token, "src"));
     if (!source.length) make("span", "quiet", this.source, "nothing: no source token to look at");
+    this.output.replaceChildren();
+    this.chips = written.map((token, t) => chip(this.output, token, t < header.forced ? "tgt chosen" : "tgt"));
+    this.open = chip(this.output, " ", "open");
+    this.verdict = make("span", "verdict quiet", this.output);
     if (!sameSource) this.pause();
     // A first picture opens where the link says, or where this sequence was left for another page.
     const left = window.transformerWorkbenchLeft?.source === source.join(" ") ? window.transformerWorkbenchLeft.step : 1;
@@ -146,20 +151,18 @@ class Player {
     this.send("branch", { source: this.data.source, tokens });
   }
 
-  // A step changes nothing in the encoder's picture; a new width, source or theme does.
+  // A step changes one row or some, and nothing in the encoder's picture; a new width, source or theme changes all.
   draw(everything = true) {
     this.drawBar();
     this.drawOutput();
     this.drawCandidates();
     for (const [picture, grid] of this.grids) {
       const growing = picture !== this.encoder;
-      if (!everything && !growing && picture.grid === grid) {
-        picture.canvas.dataset.v = this.step;
-        continue;
-      }
-      grid.shown = growing ? this.step : grid.rows.length;
-      grid.current = growing ? this.step - 1 : -1;
-      picture.draw(grid, this.step, describeGrid(grid));
+      const shown = growing ? this.step : grid.rows.length, current = growing ? this.step - 1 : -1;
+      if (everything || picture.grid !== grid) {
+        picture.draw(Object.assign(grid, { shown, current }), this.step, describeGrid(grid));
+      } else if (growing) picture.follow(shown, current, this.step);
+      else picture.canvas.dataset.v = this.step;
     }
   }
 
@@ -177,17 +180,14 @@ class Player {
   }
 
   drawOutput() {
-    const { written, expected, right, stopped, forced, answer, noAnswer } = this.data;
-    this.output.replaceChildren();
-    for (let t = 0; t < this.step; t++) {
-      const own = t < forced ? " chosen" : "";
-      chip(this.output, written[t], `tgt${own}${t === this.step - 1 ? " now" : ""}`);
-    }
-    if (this.step < this.total) chip(this.output, " ", "open");
-    else {
+    const { expected, right, stopped, answer, noAnswer } = this.data;
+    this.output.querySelector(".now")?.classList.remove("now");
+    this.chips[this.step - 1]?.classList.add("now");
+    this.output.replaceChildren(...this.chips.slice(0, this.step), this.step < this.total ? this.open : this.verdict);
+    if (this.step === this.total) {
       const end = stopped === "eos" ? "" : `Stopped by the limit of ${this.total} tokens. `;
       const verdict = right ? `✓ ${answer}` : expected ? `✗ ${answer} is ${expected.join(" ") || "nothing"}` : `? ${noAnswer}`;
-      make("span", "verdict quiet", this.output, end + verdict);
+      this.verdict.textContent = end + verdict;
     }
   }
 
@@ -204,7 +204,7 @@ class Player {
       button.title = `Take ${text} here and let the model go on`;
       const [name, track, value] = button.children;
       name.textContent = text;
-      track.firstChild.style.width = `${100 * p}%`;
+      track.firstChild.style.transform = `scaleX(${p})`;
       value.textContent = digits(p);
     });
     const rest = this.step ? `Output so far: probability ${Math.exp(this.logProbability[t]).toPrecision(3)}` : "";

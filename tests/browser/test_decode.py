@@ -128,6 +128,19 @@ def test_the_slider_scrubs(page: Page) -> None:
     assert set(page.locator("canvas").evaluate_all("all => all.map(c => c.dataset.v)")) == {"7"}
 
 
+def test_a_picture_reached_by_steps_is_the_one_drawn_anew(page: Page) -> None:
+    """Steps draw only the rows that change; opening the page at a step draws everything: no pixel may differ."""
+    pictures = "canvases => canvases.map(canvas => canvas.toDataURL())"
+    open_page(page, "/?step=4")
+    anew = page.locator(".player canvas").evaluate_all(pictures)
+    open_page(page, "/?step=2")
+    assert page.locator(".player canvas").evaluate_all(pictures) != anew
+    for key in ("ArrowRight", "ArrowRight", "End", "Home", "ArrowRight", "End", "ArrowLeft", "ArrowLeft", "ArrowLeft"):
+        page.keyboard.press(key)
+    expect_step(page, 4, 7)
+    assert page.locator(".player canvas").evaluate_all(pictures) == anew
+
+
 def test_another_candidate_is_a_branch(page: Page) -> None:
     open_page(page)
     press(page, "Step")
