@@ -1,6 +1,6 @@
 """A Transformer whose every intermediate tensor can be seen. Knows torch and nothing of any screen."""
 
-from .analysis import answer_share, head_similarity, row_entropy
+from .analysis import answer_share, head_similarity, join_pieces, row_entropy, with_means
 from .attention import MultiHeadAttention, attention, attention_scores, attention_weights
 from .cache import KVCache
 from .checkpoint import Checkpoint, load_checkpoint, load_training, save_checkpoint
@@ -97,6 +97,7 @@ __all__ = [
     "head_saturation",
     "head_similarity",
     "jacobian_trace",
+    "join_pieces",
     "leak",
     "load_checkpoint",
     "load_training",
@@ -119,5 +120,6 @@ __all__ = [
     "typical_gap",
     "wavelengths",
     "weights_and_gradients",
+    "with_means",
     "without_positions",
 ]

@@ -1,5 +1,7 @@
 """Numbers that sum up attention weights."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -20,6 +22,27 @@ def head_similarity(weights: Tensor) -> Tensor:
     """
     distance = (weights.unsqueeze(0) - weights.unsqueeze(1)).abs().sum(dim=-1) / 2  # (N, N, T_q)
     return 1 - distance.mean(dim=-1)
+
+
+def join_pieces(weights: Tensor, rows: Sequence[range], columns: Sequence[range]) -> Tensor:
+    """Weights between words from weights between their pieces: (..., T_q, T_k) -> (..., words, words).
+
+    rows and columns hold each word's positions. What goes to a word is the sum over its pieces, what comes from
+    one the mean over its pieces, so rows still sum to 1 (Clark et al. 2019, section 4.1).
+    """
+    kept = weights.new_zeros(len(columns), weights.shape[-1])
+    for i, places in enumerate(columns):
+        kept[i, places.start : places.stop] = 1
+    shared = weights.new_zeros(len(rows), weights.shape[-2])
+    for i, places in enumerate(rows):
+        shared[i, places.start : places.stop] = 1 / len(places)
+    return shared @ weights @ kept.T
+
+
+def with_means(weights: Tensor) -> Tensor:
+    """(L, H, ...) -> (L + 1, H + 1, ...): beside the heads of a layer their mean, below the layers the mean of them."""
+    of_heads = torch.cat((weights, weights.mean(dim=1, keepdim=True)), dim=1)
+    return torch.cat((of_heads, of_heads.mean(dim=0, keepdim=True)))
 
 
 def answer_share(weights: Tensor, src: Tensor, tgt_out: Tensor) -> Tensor:

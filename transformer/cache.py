@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from .trace import AttentionSite
+from .trace import AttentionKind, AttentionSite
 
 
 @dataclass
@@ -45,7 +45,6 @@ class KVCache:
             raise ValueError("this cache holds keys and values of another source; start a new KVCache for each source")
         self._memory = memory
 
-    @property
-    def n_numbers(self) -> int:
-        """How many numbers the cache holds."""
-        return sum(k.numel() + v.numel() for k, v in self._entries.values())
+    def n_numbers(self, kind: AttentionKind) -> int:
+        """How many numbers the cache holds for self- or for cross-attention."""
+        return sum(k.numel() + v.numel() for site, (k, v) in self._entries.items() if site.kind == kind)

@@ -28,6 +28,7 @@ class DecodeStep:
     log_probability (B,), natural logarithm of the probability of all tokens taken so far.
     weights         for every attention site of the decoder the new row: (B, H, T_k).
     stopped         per source None while it goes on, "eos" or "limit" once it has ended.
+    n_cached        how many numbers the KV cache holds after this step: (of cross-attention, of self-attention).
     """
 
     index: int
@@ -36,6 +37,7 @@ class DecodeStep:
     log_probability: Tensor
     weights: dict[AttentionSite, Tensor]
     stopped: tuple[Stop | None, ...]
+    n_cached: tuple[int, int]
 
     @cached_property
     def candidates(self) -> Tensor:
@@ -146,6 +148,7 @@ def _steps(
             log_probability=total,
             weights={site: record.weights[:, :, -1] for site, record in trace.attention.items()},
             stopped=tuple(stopped),
+            n_cached=(cache.n_numbers("cross"), cache.n_numbers("self")) if cache else (0, 0),
         )
         if all(stopped):
             return

@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -84,6 +84,26 @@ class SubwordTokenizer(Tokenizer):
             raise ValueError(f"{len(ids):,} tokens are too many: this model takes at most {self.max_tokens}.")
         return ids
 
+    def words(self, ids: Sequence[int]) -> list[range]:
+        """The positions of the pieces of each word. Punctuation, an article before its apostrophe ("l'") and what
+        follows a hyphen are words; bytes in a row are one; special tokens stand alone.
+        """
+        labels, found = self.labels(ids), []
+        for i, label in enumerate(labels):
+            if i and (_continues(labels[i - 1], label) or self._are_bytes(ids[i - 1 : i + 1])):
+                found[-1] = range(found[-1].start, i + 1)
+            else:
+                found.append(range(i, i + 1))
+        return found
+
+    def n_bytes(self, ids: Iterable[int]) -> int:
+        """How many of the ids are single bytes: parts of characters that are no subwords."""
+        first = len(SPECIAL_TOKENS)
+        return sum(first <= i < first + len(_BYTES) for i in ids)
+
+    def _are_bytes(self, ids: Sequence[int]) -> bool:
+        return self.n_bytes(ids) == len(ids)
+
     def decode(self, ids: Iterable[int]) -> str:
         kept = [i for i in ids if i not in (self.pad_id, self.bos_id, self.eos_id)]
         if wrong := [i for i in kept if not 0 <= i < self.vocab_size]:
@@ -114,6 +134,11 @@ def train_subwords(texts: Iterable[str], vocab_size: int) -> str:
     # As "added tokens" the special ones and the bytes would be found in text: "<eos>" typed would be EOS.
     definition["added_tokens"] = []
     return json.dumps(definition, ensure_ascii=False)
+
+
+def _continues(before: str, label: str) -> bool:
+    """Whether a piece goes on with the word of the piece before it."""
+    return label.startswith(INSIDE) and label[1:2].isalnum() and before[-1:].isalnum()
 
 
 def _label(piece: str) -> str:

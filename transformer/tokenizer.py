@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 PAD, BOS, EOS = 0, 1, 2
@@ -46,6 +46,10 @@ class Tokenizer(ABC):
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; special tokens are left out. Raises ValueError for an unknown id."""
         return self.joiner.join(self.labels(i for i in ids if i not in (self.pad_id, self.bos_id, self.eos_id)))
+
+    def words(self, ids: Sequence[int]) -> list[range]:
+        """The positions that make up each word, in order: every symbol by itself, unless words are cut into pieces."""
+        return [range(i, i + 1) for i in range(len(ids))]
 
     def labels(self, ids: Iterable[int]) -> list[str]:
         """One label per id, special tokens as <pad>, <bos>, <eos>. Raises ValueError for an unknown id."""

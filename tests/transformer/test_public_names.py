@@ -61,6 +61,7 @@ NAMES = [
     "head_saturation",
     "head_similarity",
     "jacobian_trace",
+    "join_pieces",
     "leak",
     "load_checkpoint",
     "load_training",
@@ -83,6 +84,7 @@ NAMES = [
     "typical_gap",
     "wavelengths",
     "weights_and_gradients",
+    "with_means",
     "without_positions",
 ]
 PACKAGE = Path(transformer.__file__).parent
