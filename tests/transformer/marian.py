@@ -100,7 +100,7 @@ def teach(model: MarianMTModel, tokenizer: MarianTokenizer, steps: int) -> Maria
     optimizer, generator = torch.optim.Adam(model.parameters()), seeded(6)
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = 0.01 * min(1, (step + 1) / 30)
-        rows = torch.randperm(len(labels), generator=generator)[:16]
+        rows = torch.randperm(len(labels), generator=generator)[:8]
         loss = model(pairs["input_ids"][rows], pairs["attention_mask"][rows], labels=labels[rows]).loss
         optimizer.zero_grad()
         loss.backward()

@@ -1,20 +1,13 @@
-"""What stands in a Marian model's folder, read and checked: settings, vocabulary, weights."""
+"""What stands in a Marian model's folder beside its weights, read and checked: settings, vocabulary, pieces."""
 
 import json
-import pickle
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
-from torch import Tensor
-
 from .spm import SentencePieces, read_spm
 
-_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 # Others of these were possible once; the library that writes these folders computes none of them any more.
 _FIXED = {
     "normalize_before": False,
@@ -84,27 +77,6 @@ def read_folder(path: Path) -> MarianFolder:
         unknown=ids["unk_token"],
         forbidden=_forbidden(settings.get("bad_words_ids") or [], len(symbols), path),
     )
-
-
-def read_weights(path: Path) -> dict[str, Tensor]:
-    """All tensors of a folder by their Marian names, in float32. Raises ValueError for a file of anything else."""
-    file = next((path / name for name in _WEIGHTS if (path / name).is_file()), None)
-    if file is None:
-        raise ValueError(f"{path} has no weights; they must be in {' or '.join(_WEIGHTS)}")
-    try:
-        if file.suffix == ".safetensors":
-            found = load_file(file)
-        else:
-            found = torch.load(file, map_location="cpu", weights_only=True)  # nothing that the file says is run
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
-        raise ValueError(
-            f"{file} cannot be read as tensors and nothing else: {str(error).partition('.')[0]}"
-        ) from error
-    if not isinstance(found, dict) or not all(
-        isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in found.items()
-    ):
-        raise ValueError(f"{file} holds something else than tensors by name")
-    return {name: tensor.float() for name, tensor in found.items()}
 
 
 def _read_json(path: Path, missing: dict | None = None) -> dict[str, Any]:

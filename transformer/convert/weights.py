@@ -1,20 +1,25 @@
 """From Marian's tensors to a Transformer: names, the order of ids and the order of the stream's dimensions."""
 
+import pickle
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor
 
 from ..config import TransformerConfig
 from ..model import Transformer
 from ..positional import sinusoidal_encoding
 from ..tokenizer import BOS, PAD
-from .folder import MarianFolder, read_weights
+from .folder import MarianFolder
 from .settings import id_order
 
 # The logit of what is never written: none can win against it, and 16 bits hold it exactly.
 NEVER = -10_000.0
 
+_FILES = ("model.safetensors", "pytorch_model.bin")
 _SOURCE, _TARGET, _OUTPUT = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"
 _SHARED = ("model.shared.weight", _SOURCE, _TARGET, _OUTPUT)
 _ATTENTION = {"self_attention": "self_attn", "cross_attention": "encoder_attn"}
@@ -60,6 +65,27 @@ def model_of(folder: MarianFolder, config: TransformerConfig) -> Transformer:
     return model
 
 
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """All tensors of a folder by their Marian names, in float32. Raises ValueError for a file of anything else."""
+    file = next((path / name for name in _FILES if (path / name).is_file()), None)
+    if file is None:
+        raise ValueError(f"{path} has no weights; they must be in {' or '.join(_FILES)}")
+    try:
+        if file.suffix == ".safetensors":
+            found = load_file(file)
+        else:
+            found = torch.load(file, map_location="cpu", weights_only=True)  # nothing that the file says is run
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
+        raise ValueError(
+            f"{file} cannot be read as tensors and nothing else: {str(error).partition('.')[0]}"
+        ) from error
+    if not isinstance(found, dict) or not all(
+        isinstance(name, str) and isinstance(tensor, Tensor) for name, tensor in found.items()
+    ):
+        raise ValueError(f"{file} holds something else than tensors by name")
+    return {name: tensor.float() for name, tensor in found.items()}
+
+
 def _embeddings(theirs: "_Tensors", folder: MarianFolder, model: Transformer) -> None:
     """Fill embeddings and output projection; PAD, BOS and what the settings forbid get a logit of ``NEVER``."""
     n, d = len(folder.symbols), model.config.d_model
@@ -82,12 +108,13 @@ def _embeddings(theirs: "_Tensors", folder: MarianFolder, model: Transformer) ->
 
 def _check_positions(theirs: "_Tensors", config: TransformerConfig) -> None:
     """Older files hold the tables of sinusoids; they are computed here, so they need only be right."""
-    shape = (config.max_len, config.d_model)
-    table = sinusoidal_encoding(*shape)
+    table = sinusoidal_encoding(config.max_len, config.d_model)
     for stack in ("encoder", "decoder"):
         name = f"model.{stack}.embed_positions.weight"
-        found = theirs.take([name], shape, missing=table[:, stream_order(config.d_model).argsort()])
-        if not torch.allclose(found[:, stream_order(config.d_model)], table, rtol=0, atol=1e-3):
+        if name not in theirs.left:
+            continue
+        found = theirs.take([name], tuple(table.shape))[:, stream_order(config.d_model)]
+        if not torch.allclose(found, table, rtol=0, atol=1e-3):
             raise ValueError(f"{theirs.path}: {name} does not hold Marian's sinusoids; learned positions have no place")
 
 
@@ -98,7 +125,7 @@ class _Tensors:
         self.left = tensors
         self.path = path
 
-    def take(self, names: list[str], shape: tuple[int, ...], missing: Tensor | None = None) -> Tensor:
+    def take(self, names: Sequence[str], shape: tuple[int, ...], missing: Tensor | None = None) -> Tensor:
         """The one tensor that stands under any of the names. Raises ValueError when it is missing, odd, or two."""
         found = {name: self.left.pop(name) for name in names if name in self.left}
         if not found and missing is None:
