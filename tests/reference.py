@@ -89,7 +89,7 @@ class Reference:
         )
 
     def _feed_forward(self, stack: str, layer: int, x: Tensor) -> Tensor:
-        """max(0, x W_1 + b_1) W_2 + b_2, or GELU in place of the maximum: Eq. 2.4. Nothing where there is none."""
+        """max(0, x W_1 + b_1) W_2 + b_2, or GELU or SiLU for the maximum: Eq. 2.4. Nothing where there is none."""
         if not self.config.ffn:
             return x
         name = f"{stack}.{layer}.ffn"
@@ -98,6 +98,8 @@ class Reference:
             wide = self._linear(f"{name}.w_1", h)
             if self.config.activation == "relu":
                 wide = wide * (wide > 0)
+            elif self.config.activation == "silu":
+                wide = wide / (1 + (-wide).exp())
             else:
                 wide = wide * (1 + torch.erf(wide / math.sqrt(2))) / 2
             return self._linear(f"{name}.w_2", wide)

@@ -35,6 +35,11 @@ def test_transformer_knows_nothing_of_a_screen() -> None:
     assert {(file, name) for file, name in imported("transformer") if name in SCREEN} == set()
 
 
+def test_libraries_to_test_by_are_for_tests_only() -> None:
+    used = {(file, name) for layer in LAYERS for file, name in imported(layer)}
+    assert {(file, name) for file, name in used if name in {"transformers", "sentencepiece"}} == set()
+
+
 def test_pages_are_thin() -> None:
     assert {(file, name) for file, name in imported("pages") if name in {"torch", "plotly", "altair", "numpy"}} == set()
 

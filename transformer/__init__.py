@@ -22,6 +22,7 @@ from .order import (
     rotary_scores,
     without_positions,
 )
+from .pieces import PieceTokenizer
 from .positional import angular_frequencies, rotate, rotation, rotation_blocks, sinusoidal_encoding, wavelengths
 from .presets import PRESET_NOTES, PRESETS
 from .saturation import head_saturation, jacobian_trace, sigmoid_slope, softmax_jacobian, typical_gap
@@ -33,6 +34,7 @@ from .tasks import (
     CopyTask,
     DateTask,
     GeneratedTask,
+    MarianTask,
     NumberTask,
     ReversalTask,
     SortTask,
@@ -61,8 +63,10 @@ __all__ = [
     "DecodeStep",
     "GeneratedTask",
     "KVCache",
+    "MarianTask",
     "MultiHeadAttention",
     "NumberTask",
+    "PieceTokenizer",
     "ResidualSite",
     "ReversalTask",
     "SortTask",

@@ -12,12 +12,12 @@ from torch import Tensor
 
 from .config import TransformerConfig
 from .model import Transformer
-from .tasks import TASKS, Task, TranslationTask
+from .tasks import TASKS, MarianTask, Task, TranslationTask
 from .tokenizer import Tokenizer
 from .train import AdamSettings, TrainSettings, TrainState
 
 FORMAT = "transformer-workbench 1"
-_KINDS: dict[str, type[Task]] = {**TASKS, TranslationTask.name: TranslationTask}
+_KINDS: dict[str, type[Task]] = {**TASKS, **{kind.name: kind for kind in (TranslationTask, MarianTask)}}
 _WEIGHT, _STATE = "model/", "training/"
 
 Settings = TypeVar("Settings", bound=AdamSettings)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Norm = Literal["post", "pre"]
-Activation = Literal["relu", "gelu"]
+Activation = Literal["relu", "gelu", "silu"]
 Positional = Literal["sinusoidal", "learned", "rotary", "none"]
 LayerNormKind = Literal["torch", "unbiased"]
 Init = Literal["default", "xavier", "xavier_attention"]
@@ -38,6 +38,7 @@ class TransformerConfig:
     hidden_dropout      dropout inside the feed-forward network; None means: the same as dropout.
     residual            False leaves the sum around each sublayer out: LayerNorm(f(x)) or f(LayerNorm(x)).
     ffn                 False leaves the feed-forward sublayer out of every layer, with its LayerNorm.
+    activation          of the feed-forward network; "gelu" is the exact one, "silu" is x sigmoid(x), also called swish.
     scale_scores        divide the scores by sqrt(d_k); False leaves the division out, to see what it is for.
     init                "default": torch's; "xavier": every matrix; "xavier_attention": W_Q, W_K, W_V and
                         W_O, with zero biases.

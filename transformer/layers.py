@@ -1,15 +1,19 @@
 """The sublayers around attention, and the encoder's and the decoder's layer."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .attention import MultiHeadAttention
 from .cache import KVCache
-from .config import TransformerConfig
+from .config import Activation, TransformerConfig
 from .dropout import Dropout
 from .maps import Linear
 from .trace import AttentionKind, AttentionSite, ResidualSite, Stack, Trace
+
+_ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
 
 
 class UnbiasedLayerNorm(nn.Module):
@@ -43,7 +47,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.w_1 = Linear(config.d_model, config.d_ff, bias=config.has_ffn_bias)
         self.w_2 = Linear(config.d_ff, config.d_model, bias=config.has_ffn_bias)
-        self.activation = F.relu if config.activation == "relu" else F.gelu
+        self.activation = _ACTIVATIONS[config.activation]
         self.dropout = Dropout(config.dropout if config.hidden_dropout is None else config.hidden_dropout, generator)
 
     def forward(self, x: Tensor) -> Tensor:

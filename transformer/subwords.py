@@ -26,7 +26,7 @@ _PIECES = (
 )
 _CHARACTERS = 128
 _APOSTROPHES = str.maketrans("’‘", "''")
-_SURROGATES = re.compile("[\ud800-\udfff]")
+SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def normalise(text: str) -> str:
@@ -35,7 +35,7 @@ def normalise(text: str) -> str:
     Unicode NFC; every run of white space, no-break spaces before French punctuation included, is one space, none
     at the ends; typographic apostrophes are "'"; half of a surrogate pair, which is no character, is U+FFFD.
     """
-    text = unicodedata.normalize("NFC", _SURROGATES.sub("\ufffd", text))
+    text = unicodedata.normalize("NFC", SURROGATES.sub("\ufffd", text))
     return " ".join(text.translate(_APOSTROPHES).split())
 
 

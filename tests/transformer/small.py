@@ -20,6 +20,7 @@ CHOICES = {
     "pre-LN without a final norm": {"norm": "pre", "final_norm": False},
     "post-LN with a final norm": {"final_norm": True},
     "GELU": {"activation": "gelu"},
+    "SiLU": {"activation": "silu"},
     "no biases": {"bias": False},
     "no biases in attention": {"attention_bias": False},
     "no biases in the feed-forward network": {"ffn_bias": False},

@@ -92,7 +92,7 @@ def test_decoder_layers_are_whole_and_may_be_none_at_all(value):
     ("name", "allowed"),
     [
         ("norm", "'post', 'pre'"),
-        ("activation", "'relu', 'gelu'"),
+        ("activation", "'relu', 'gelu', 'silu'"),
         ("positional", "'sinusoidal', 'learned', 'rotary', 'none'"),
         ("layer_norm", "'torch', 'unbiased'"),
         ("init", "'default', 'xavier', 'xavier_attention'"),

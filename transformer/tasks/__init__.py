@@ -3,6 +3,7 @@
 from .addition import AdditionTask
 from .base import Batch, EnumeratedTask, GeneratedTask, Task
 from .dates import DateTask
+from .marian import MarianTask
 from .numbers import NumberTask
 from .symbols import CopyTask, ReversalTask, SortTask, SymbolTask
 from .translation import TranslationTask
@@ -20,6 +21,7 @@ __all__ = [
     "DateTask",
     "EnumeratedTask",
     "GeneratedTask",
+    "MarianTask",
     "NumberTask",
     "ReversalTask",
     "SortTask",

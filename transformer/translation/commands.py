@@ -15,6 +15,7 @@ from .evaluate import Scores, measure, score, short, translate
 from .pairs import Sides
 from .prepare import LONGEST, Prepared, read_sides
 from .run import mean_loss, train_on_pairs
+from .settings import TranslationSettings
 from .snapshot import Run, save_snapshot
 
 WATCHED = 400  # validation sentences that are translated for each line of the log
@@ -57,7 +58,9 @@ def evaluate(checkpoint_path: Path, pairs: Path, n_shown: int) -> None:
     checkpoint = load_checkpoint(checkpoint_path)
     if not isinstance(checkpoint.task, TranslationTask):
         raise ValueError(f"{checkpoint_path} was trained on the task {checkpoint.task.name!r}, not on translation")
-    sides = read_sides(pairs, checkpoint.training["settings"]["max_words"])
+    # A model from elsewhere was trained on other sentences; it is measured on those that one of here would be.
+    settings = checkpoint.training.get("settings", {})
+    sides = read_sides(pairs, settings.get("max_words", TranslationSettings().max_words))
     _show(measure(checkpoint.model, checkpoint.task, sides))
     shown = sides["test"][:n_shown]
     translations = translate(checkpoint.model, checkpoint.task, [sentence.english for sentence in shown])

@@ -9,9 +9,9 @@ from sacrebleu.metrics import BLEU, CHRF
 from ..decode import greedy_decode
 from ..masks import padding_mask
 from ..model import Transformer
-from ..subwords import SubwordTokenizer
 from ..tasks import TranslationTask
 from ..tasks.base import padded
+from ..tokenizer import Tokenizer
 from .pairs import Sentence, Sides, without_near_twin
 
 SHORT = range(3, 9)  # English words of everyday sentences
@@ -55,9 +55,9 @@ def translate(model: Transformer, task: TranslationTask, texts: Sequence[str], b
     return found
 
 
-def _encoded(tokenizer: SubwordTokenizer, text: str) -> list[int]:
+def _encoded(tokenizer: Tokenizer, text: str) -> list[int]:
     try:
-        return tokenizer.encode(text)
+        return tokenizer.encode(text) if text.strip() else []
     except ValueError:
         return []
 
