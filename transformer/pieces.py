@@ -11,8 +11,8 @@ from tokenizers import Tokenizer as Cutter
 from tokenizers import models
 
 from .charsmap import SPACE, Charsmap, tidy
-from .subwords import INSIDE, SURROGATES
-from .tokenizer import EOS, SPECIAL_TOKENS, Tokenizer
+from .subwords import SURROGATES
+from .tokenizer import EOS, INSIDE, SPECIAL_TOKENS, Tokenizer
 
 UNK = len(SPECIAL_TOKENS)  # the first symbol: what no other symbol is
 # Stands for the unknown where the cutter wants a piece for it. Spaces are "▁" by then, so no text holds one.
@@ -117,6 +117,10 @@ class PieceTokenizer(Tokenizer):
         if len(ids) > self.max_tokens:
             raise ValueError(f"{len(ids):,} tokens are too many: this model takes at most {self.max_tokens}.")
         return ids
+
+    def unfamiliar(self, ids: Iterable[int]) -> int:
+        """How many are unknown."""
+        return sum(i == UNK for i in ids)
 
     def decode(self, ids: Iterable[int]) -> str:
         kept = [i for i in ids if i not in (self.pad_id, self.bos_id, self.eos_id)]

@@ -3,17 +3,16 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Subwords
 
-from .tokenizer import SPECIAL_TOKENS, Tokenizer
+from .tokenizer import INSIDE, SPECIAL_TOKENS, Tokenizer
 
 _BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-INSIDE = "·"  # in labels, before a piece that no space stands before
 
 # What merges never cross. An English contraction is one piece ("don't"), a French word before its apostrophe
 # another ("l'" + "homme"), a hyphen goes with what follows it ("as" + "-tu"), digits stand alone. The space
@@ -84,61 +83,12 @@ class SubwordTokenizer(Tokenizer):
             raise ValueError(f"{len(ids):,} tokens are too many: this model takes at most {self.max_tokens}.")
         return ids
 
-    def words(self, ids: Sequence[int]) -> list[range]:
-        """The positions of the pieces of each word. Punctuation, an article before its apostrophe ("l'") and what
-        follows a hyphen are words; bytes in a row are one; special tokens stand alone.
-        """
-        labels, found = self.labels(ids), []
-        for i, label in enumerate(labels):
-            if i and (_continues(labels[i - 1], label) or self._are_bytes(ids[i - 1 : i + 1])):
-                found[-1] = range(found[-1].start, i + 1)
-            else:
-                found.append(range(i, i + 1))
-        return found
+    def unfamiliar(self, ids: Iterable[int]) -> int:
+        """How many are single bytes: parts of characters that were too rare for the vocabulary."""
+        return sum(map(_is_byte, ids))
 
-    def n_bytes(self, ids: Iterable[int]) -> int:
-        """How many of the ids are single bytes: parts of characters that are no subwords."""
-        first = len(SPECIAL_TOKENS)
-        return sum(first <= i < first + len(_BYTES) for i in ids)
-
-    def _are_bytes(self, ids: Sequence[int]) -> bool:
-        return self.n_bytes(ids) == len(ids)
-
-    def decode(self, ids: Iterable[int]) -> str:
-        kept = [i for i in ids if i not in (self.pad_id, self.bos_id, self.eos_id)]
-        if wrong := [i for i in kept if not 0 <= i < self.vocab_size]:
-            raise ValueError(f"token id {wrong[0]} is outside the vocabulary of {self.vocab_size}")
-        return self._subwords.decode(kept).removeprefix(" ")
-
-
-def train_subwords(texts: Iterable[str], vocab_size: int) -> str:
-    """Learn merges from texts; returns the JSON of the tokenizer. Ids: PAD, BOS, EOS, 256 bytes, characters, merges.
-
-    Fewer than vocab_size ids come out when the texts hold no more merges. Characters beyond the 128 most frequent
-    are left to their bytes. Raises ValueError when vocab_size leaves no room for merges.
-    """
-    least = len(SPECIAL_TOKENS) + len(_BYTES) + _CHARACTERS
-    if vocab_size <= least:
-        raise ValueError(f"a vocabulary of {vocab_size} subwords is too small; it must have more than {least}")
-    subwords = Subwords(models.BPE(byte_fallback=True))
-    subwords.pre_tokenizer = pre_tokenizers.Split(Regex(_PIECES), "isolated")
-    subwords.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        special_tokens=[*SPECIAL_TOKENS, *_BYTES],
-        limit_alphabet=_CHARACTERS,
-        show_progress=False,
-    )
-    subwords.train_from_iterator((" " + normalise(text) for text in texts), trainer)
-    definition = json.loads(subwords.to_str())
-    # As "added tokens" the special ones and the bytes would be found in text: "<eos>" typed would be EOS.
-    definition["added_tokens"] = []
-    return json.dumps(definition, ensure_ascii=False)
-
-
-def _continues(before: str, label: str) -> bool:
-    """Whether a piece goes on with the word of the piece before it."""
-    return label.startswith(INSIDE) and label[1:2].isalnum() and before[-1:].isalnum()
+    def _is_byte(i: int) -> bool:
+    return 0 <= i - len(SPECIAL_TOKENS) < len(_BYTES)
 
 
 def _label(piece: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 PAD, BOS, EOS = 0, 1, 2
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>")
+INSIDE = "·"  # in labels, before a piece that no space stands before
 
 
 class Tokenizer(ABC):
@@ -48,8 +49,26 @@ class Tokenizer(ABC):
         return self.joiner.join(self.labels(i for i in ids if i not in (self.pad_id, self.bos_id, self.eos_id)))
 
     def words(self, ids: Sequence[int]) -> list[range]:
-        """The positions that make up each word, in order: every symbol by itself, unless words are cut into pieces."""
-        return [range(i, i + 1) for i in range(len(ids))]
+        """The positions of the pieces of each word, in order; where words are not cut, every symbol by itself.
+
+        Punctuation, an article before its apostrophe ("l'"), what follows a hyphen and special tokens are words.
+        """
+        found: list[range] = []
+        for i in range(len(ids)):
+            if i and self._continues(ids[i - 1], ids[i]):
+                found[-1] = range(found[-1].start, i + 1)
+            else:
+                found.append(range(i, i + 1))
+        return found
+
+    def _continues(self, before: int, piece: int) -> bool:
+        """Whether a piece goes on with the word of the piece before it."""
+        earlier, label = self.labels((before, piece))
+        return label.startswith(INSIDE) and label[1:2].isalnum() and earlier[-1:].isalnum()
+
+    def unfamiliar(self, ids: Iterable[int]) -> int:
+        """How many of the ids stand for what the vocabulary does not have."""
+        return 0
 
     def labels(self, ids: Iterable[int]) -> list[str]:
         """One label per id, special tokens as <pad>, <bos>, <eos>. Raises ValueError for an unknown id."""

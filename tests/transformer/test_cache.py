@@ -15,7 +15,7 @@ def keys(length: int, first: int = 0) -> torch.Tensor:
 
 def test_a_new_cache_is_empty():
     cache = KVCache()
-    assert cache.length() == cache.length(FIRST) == cache.n_numbers == 0
+    assert cache.length() == cache.length(FIRST) == cache.n_numbers("self") == cache.n_numbers("cross") == 0
     assert FIRST not in cache
 
 
@@ -47,7 +47,9 @@ def test_the_decoders_length_does_not_count_the_source():
 def test_n_numbers_counts_keys_and_values():
     cache = KVCache()
     cache.append(FIRST, keys(4), keys(4))
-    assert cache.n_numbers == 2 * (2 * 3 * 4 * 5)
+    cache.append(CROSS, keys(7), keys(7))
+    assert cache.n_numbers("self") == 2 * (2 * 3 * 4 * 5)
+    assert cache.n_numbers("cross") == 2 * (2 * 3 * 7 * 5)
 
 
 def test_a_cache_serves_one_memory():
@@ -76,7 +78,8 @@ def test_self_attention_grows_and_cross_attention_stays():
         model.decode(targets()[:, t : t + 1], memory, cache=cache)
         assert [cache.length(AttentionSite("decoder", i, "self")) for i in layers] == [t + 1] * len(layers)
         assert [cache.length(AttentionSite("decoder", i, "cross")) for i in layers] == [S] * len(layers)
-        assert cache.n_numbers == len(layers) * per_position * (t + 1 + S)
+        assert cache.n_numbers("self") == len(layers) * per_position * (t + 1)
+        assert cache.n_numbers("cross") == len(layers) * per_position * S
 
 
 @torch.no_grad()
