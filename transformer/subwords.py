@@ -87,7 +87,42 @@ class SubwordTokenizer(Tokenizer):
         """How many are single bytes: parts of characters that were too rare for the vocabulary."""
         return sum(map(_is_byte, ids))
 
-    def _is_byte(i: int) -> bool:
+    def _continues(self, before: int, piece: int) -> bool:
+        return (_is_byte(before) and _is_byte(piece)) or super()._continues(before, piece)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        kept = [i for i in ids if i not in (self.pad_id, self.bos_id, self.eos_id)]
+        if wrong := [i for i in kept if not 0 <= i < self.vocab_size]:
+            raise ValueError(f"token id {wrong[0]} is outside the vocabulary of {self.vocab_size}")
+        return self._subwords.decode(kept).removeprefix(" ")
+
+
+def train_subwords(texts: Iterable[str], vocab_size: int) -> str:
+    """Learn merges from texts; returns the JSON of the tokenizer. Ids: PAD, BOS, EOS, 256 bytes, characters, merges.
+
+    Fewer than vocab_size ids come out when the texts hold no more merges. Characters beyond the 128 most frequent
+    are left to their bytes. Raises ValueError when vocab_size leaves no room for merges.
+    """
+    least = len(SPECIAL_TOKENS) + len(_BYTES) + _CHARACTERS
+    if vocab_size <= least:
+        raise ValueError(f"a vocabulary of {vocab_size} subwords is too small; it must have more than {least}")
+    subwords = Subwords(models.BPE(byte_fallback=True))
+    subwords.pre_tokenizer = pre_tokenizers.Split(Regex(_PIECES), "isolated")
+    subwords.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[*SPECIAL_TOKENS, *_BYTES],
+        limit_alphabet=_CHARACTERS,
+        show_progress=False,
+    )
+    subwords.train_from_iterator((" " + normalise(text) for text in texts), trainer)
+    definition = json.loads(subwords.to_str())
+    # As "added tokens" the special ones and the bytes would be found in text: "<eos>" typed would be EOS.
+    definition["added_tokens"] = []
+    return json.dumps(definition, ensure_ascii=False)
+
+
+def _is_byte(i: int) -> bool:
     return 0 <= i - len(SPECIAL_TOKENS) < len(_BYTES)
 
 
