@@ -50,17 +50,17 @@ def answer(request: Request) -> Response:
     if name not in PANELS:
         return PlainTextResponse(f"there is no panel {name!r}; there are {', '.join(PANELS)}", 404)
     # Here, not above: torch takes seconds to import, and the server need not wait for it.
+    from app.models import task_of
     from app.source import within_reach
-    from transformer import TASKS
 
     module, _, function = PANELS[name].partition(":")
     block_of = getattr(importlib.import_module(module), function)
     try:
         question = json.loads(request.query_params.get("q", ""))
-        task = TASKS[question["task"]]()
+        model = [str(question["model"])] if question.get("model") and name in OWN_MODELS else []
+        task = task_of(question["task"], *model)
         src, wish = [int(i) for i in question["source"]], dict(question["wish"])
         task.tokenizer.labels(within_reach(task, src))
-        model = [str(question["model"])] if question.get("model") and name in OWN_MODELS else []
     except (ValueError, KeyError, TypeError) as error:
         return PlainTextResponse(f"the question cannot be read: {error!r}", 400)
     return Response(

@@ -14,7 +14,9 @@ from transformer import (
     attention_weights,
     causal_mask,
     head_similarity,
+    join_pieces,
     row_entropy,
+    with_means,
 )
 
 KINDS = {"encoder": ("encoder", "self"), "decoder": ("decoder", "self"), "cross": ("decoder", "cross")}
@@ -38,17 +40,25 @@ class WhatIf:
         return attention_weights(scores / self.temperature, record.mask if self.masked else None)
 
 
-def teacher_forced(model: Transformer, task: Task, src: list[int]) -> tuple[Trace, list[int], list[int]]:
-    """One pass over a source and its right answer: the trace, the target tokens read and those to be written.
+def right_answer(task: Task, src: list[int]) -> list[int]:
+    """A source's target; of a source without one, nothing."""
+    try:
+        return task.target(src)
+    except ValueError:
+        return []
 
-    The decoder reads the right answer, so that its rows mean the same whatever model is shown; a source
-    without a right answer has only BOS to read.
+
+def teacher_forced(
+    model: Transformer, task: Task, src: list[int], answer: list[int] | None = None
+) -> tuple[Trace, list[int], list[int]]:
+    """One pass over a source and an answer: the trace, the target tokens read and those to be written.
+
+    The decoder reads the right answer, or the one that is given, so that its rows mean the same whatever model is
+    shown; without any it has only BOS to read.
     """
     tokenizer = task.tokenizer
-    try:
-        answer = task.target(src)
-    except ValueError:
-        answer = []
+    if answer is None:
+        answer = right_answer(task, src)
     read, written = [tokenizer.bos_id, *answer], [*answer, tokenizer.eos_id]
     trace = Trace()
     with torch.no_grad():
@@ -61,6 +71,21 @@ def records(trace: Trace, kind: str) -> list[AttentionRecord]:
     stack, which = KINDS[kind]
     sites = [site for site in trace.attention if (site.stack, site.kind) == (stack, which)]
     return [trace.attention[site] for site in sorted(sites)]
+
+
+def in_words(shown: dict[str, np.ndarray], rows: list[range], columns: list[range]) -> dict[str, np.ndarray]:
+    """Weights of the picture between words: word-weights (L, H, words, words) and word-changed (1, 1, words, words)."""
+    return {
+        f"word-{name}": join_pieces(torch.from_numpy(shown[name]), rows, columns).numpy()
+        for name in ("weights", "changed")
+    }
+
+
+def line_weights(weights: np.ndarray, layer: int, head: int, mean: str) -> np.ndarray:
+    """What is drawn as lines, (T_q, T_k) of (L, H, T_q, T_k): a head's weights or a mean, of its layer's or of all."""
+    means = with_means(torch.from_numpy(weights))
+    place = {"head": (layer, head), "layer": (layer, -1), "all": (-1, -1)}[mean]
+    return means[place].numpy()
 
 
 def arrays(of_kind: list[AttentionRecord], layer: int, head: int, what_if: WhatIf) -> dict[str, np.ndarray]:

@@ -7,14 +7,18 @@ from typing import Any
 
 from app.attention_run import KINDS, WhatIf
 
-WIDTHS = range(8, 129, 8)
-HEADS = range(1, 9)
+WIDTHS = range(8, 257, 8)
+HEADS = range(1, 17)
+MEANS = {"head": "this head", "layer": "mean of the layer", "all": "mean of all"}
 HEAD_WIDTHS = range(1, 129)
 
 
 @dataclass(frozen=True)
 class View:
-    """The choices of one person. d_k None means d_model / heads; layer, head and query count from 0."""
+    """The choices of one person. d_k None means d_model / heads; layer, head and query count from 0.
+
+    words: pieces are joined to words; mean: whose weights are drawn as lines, a key of MEANS.
+    """
 
     d_model: int = 64
     heads: int = 4
@@ -26,6 +30,8 @@ class View:
     scaled: bool = True
     masked: bool = True
     temperature: float = 1.0
+    words: bool = False
+    mean: str = "head"
 
     @property
     def head_width(self) -> int:
@@ -35,17 +41,18 @@ class View:
     def what_if(self) -> WhatIf:
         return WhatIf(self.scaled, self.masked, self.temperature)
 
-    def link(self) -> dict[str, str]:
+    def link(self, default: "View | None" = None) -> dict[str, str]:
         """What differs from the default, as it stands in a link; places count from 1 there."""
-        default, said = View(), {}
+        default, said = default or View(), {}
         for name, value in asdict(self).items():
             if value != getattr(default, name):
                 said[name] = str(value + 1) if name in ("layer", "head", "query") else str(value).lower()
         return said
 
 
-def from_link(query: Mapping[str, str]) -> tuple[View, list[str]]:
+def from_link(query: Mapping[str, str], default: View | None = None) -> tuple[View, list[str]]:
     """A view from a link's parameters, and a sentence for each one that had to be changed."""
+    default = default or View()
     values: dict[str, Any] = {}
     for name in ("d_model", "heads", "d_k", "layer", "head", "query"):
         if name in query:
@@ -54,23 +61,24 @@ def from_link(query: Mapping[str, str]) -> tuple[View, list[str]]:
                 values[name] -= 1
     if "temperature" in query:
         values["temperature"] = _number(query["temperature"], float)
-    for name in ("scaled", "masked"):
+    for name in ("scaled", "masked", "words"):
         if name in query:
             values[name] = {"true": True, "false": False}.get(query[name].lower())
-    if "kind" in query:
-        values["kind"] = query["kind"]
-    view = checked(values)
+    for name in ("kind", "mean"):
+        if name in query:
+            values[name] = query[name]
+    view = checked(values, default)
     changed = [
-        f"{name} is {query[name]!r} in the link; showing {view.link().get(name, _default_text(name))}."
+        f"{name} is {query[name]!r} in the link; showing {view.link(default).get(name, _text(default, name))}."
         for name in values
         if values[name] is None or getattr(view, name) != values[name]
     ]
     return view, changed
 
 
-def checked(values: Mapping[str, Any]) -> View:
+def checked(values: Mapping[str, Any], default: View | None = None) -> View:
     """A view from untrusted values: what is missing or of the wrong kind becomes the default, numbers are clamped."""
-    default = View()
+    default = default or View()
 
     def whole(name: str, allowed: range) -> int:
         value = values.get(name)
@@ -92,6 +100,8 @@ def checked(values: Mapping[str, Any]) -> View:
         scaled=values.get("scaled") is not False,
         masked=values.get("masked") is not False,
         temperature=min(max(float(temperature), 0.25), 4.0) if fine else default.temperature,
+        words=values.get("words") is True,
+        mean=values["mean"] if values.get("mean") in list(MEANS) else default.mean,
     )
 
 
@@ -126,8 +136,8 @@ def _number(text: str, kind: type) -> Any:
         return None
 
 
-def _default_text(name: str) -> str:
-    value = getattr(View(), name)
+def _text(view: View, name: str) -> str:
+    value = getattr(view, name)
     return str(value + 1 if name in ("layer", "head", "query") else value)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from app.attention_state import View
+from app.models import TRANSLATION, kind_of, measured
 from transformer import Checkpoint, Task, Transformer, row_entropy
 
 _SOURCES = {
@@ -22,7 +23,13 @@ def status(checkpoint: Checkpoint | None, model: Transformer, task: Task, view: 
         right, of = (checkpoint.metrics.get(name) for name in ("exact_match", "exact_match_of"))
         if type(right) is int and type(of) is int:
             return f"Trained: {right:,} of {of:,} fresh sequences right. {n_parameters:,} parameters."
-        return f"Trained, not measured. {n_parameters:,} parameters."
+        return f"Trained, {measured(checkpoint)}. {n_parameters:,} parameters."
+    if kind_of(task) == TRANSLATION:
+        return (
+            f"Untrained: random weights, {n_parameters:,} parameters. Hours of one core and a file of sentence pairs "
+            f"would train it: python -m transformer.translation train PAIRS --d-model {view.d_model} "
+            f"--heads {view.heads} --out FOLDER"
+        )
     apart = "" if view.d_k is None else f" --d-head {view.d_k}"
     return (
         f"Untrained: random weights, {n_parameters:,} parameters. One to three minutes of one core would train it: "

@@ -7,8 +7,9 @@ import streamlit as st
 
 from app.decoding import frames, run_decoding
 from app.live import decode_player
-from app.models import chosen, describe
+from app.models import attribution, chosen, describe, kind_of
 from app.runtime import prepare
+from app.text import literal
 from transformer import Task
 
 KEY, LINKED = "player", "player-linked-branch"
@@ -18,8 +19,9 @@ STEP, TAKE = "step", "take"  # in the link: tokens written, and ids that were ta
 def show(task: Task, src: list[int], model_id: str = "") -> None:
     """Decode ids with the chosen model and let the player step through it; a candidate chosen there branches it."""
     prepare()
-    checkpoint = chosen(task.name, model_id)
-    limit = max(2 * len(src), task.max_target) + 2  # a model that does not stop by itself is stopped here
+    checkpoint = chosen(kind_of(task), model_id)
+    # A model that does not stop by itself is stopped here.
+    limit = min(max(2 * len(src), task.max_target) + 2, checkpoint.config.max_len)
     labels = checkpoint.tokenizer.labels(src)
     linked = st.session_state.setdefault(
         LINKED, {"source": labels, "tokens": whole_numbers(st.query_params.get(TAKE, ""))}
@@ -27,16 +29,19 @@ def show(task: Task, src: list[int], model_id: str = "") -> None:
     branch = (st.session_state.get(KEY) or {}).get("branch") or linked
     forced = branch_tokens(branch, labels, checkpoint.config.tgt_vocab_size)[:limit]
     decoding = run_decoding(checkpoint, src, forced, limit)
-    step = next(iter(whole_numbers(st.query_params.get(STEP, ""))), max(1, len(forced)))
+    step = next(iter(whole_numbers(st.query_params.get(STEP, ""))), len(forced) or None)
     decode_player(key=KEY, data=frames(decoding, checkpoint, step), on_branch_change=lambda: None)
     if forced:
         st.query_params[TAKE] = "-".join(map(str, forced))
     elif TAKE in st.query_params:
         del st.query_params[TAKE]
+    n_tokens = len(decoding.tokens)
     st.caption(
-        f"{describe(checkpoint)} Decoded with a KV cache: without one the tokens are the same and no logit differs "
-        f"by more than {decoding.cache_difference:.1e}."
+        f"{describe(checkpoint)} Encoder and {n_tokens} tokens took {1000 * decoding.seconds:.0f} ms, with a KV cache; "
+        f"without one the tokens are the same and no logit differs by more than {decoding.cache_difference:.1e}."
     )
+    if said := attribution(checkpoint):
+        st.caption(literal(f"Trained on sentences of {said}."))
 
 
 def branch_tokens(branch: Any, source: list[str], vocab_size: int) -> list[int]:

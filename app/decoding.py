@@ -1,13 +1,25 @@
 """One decode of one source, computed ahead, as the arrays that the player scrubs through."""
 
+import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from app.live import pack
-from transformer import AttentionSite, Checkpoint, DecodeStep, Trace, greedy_decode
+from app.models import TRANSLATION, kind_of
+from transformer import (
+    AttentionSite,
+    Checkpoint,
+    DecodeStep,
+    Tokenizer,
+    Trace,
+    greedy_decode,
+    join_pieces,
+    with_means,
+)
 
 N_CANDIDATES = 6
 
@@ -19,7 +31,7 @@ class Decoding:
     encoder (L, H, S, S), self_attention (L, H, T, T) and cross_attention (L, H, T, S) hold the weights
     of every layer and head; row t of the decoder's belongs to the step that wrote token t, and keys
     after t, which no mask lets it see, are 0. cache_difference is the largest difference of a logit
-    from the same decode without a KV cache.
+    from the same decode without a KV cache; seconds is what encoder and cached decode took.
     """
 
     src: list[int]
@@ -29,6 +41,7 @@ class Decoding:
     self_attention: np.ndarray
     cross_attention: np.ndarray
     cache_difference: float
+    seconds: float
 
     @property
     def tokens(self) -> list[int]:
@@ -41,6 +54,7 @@ def run_decoding(checkpoint: Checkpoint, src: list[int], forced: list[int], max_
     src_row = torch.tensor(src, dtype=torch.long).unsqueeze(0)
     forced_row = torch.tensor(forced, dtype=torch.long).unsqueeze(0)
     trace = Trace()
+    started = time.perf_counter()
     with torch.no_grad():
         memory = model.encode(src_row, trace=trace)
 
@@ -49,6 +63,7 @@ def run_decoding(checkpoint: Checkpoint, src: list[int], forced: list[int], max_
         return list(steps)
 
     steps = decode(use_cache=True)
+    seconds = time.perf_counter() - started
     differences = [
         (a.logits - b.logits).abs().max().item() for a, b in zip(steps, decode(use_cache=False), strict=True)
     ]
@@ -62,6 +77,7 @@ def run_decoding(checkpoint: Checkpoint, src: list[int], forced: list[int], max_
         self_attention=_rows(steps, "self", len(steps)),
         cross_attention=_rows(steps, "cross", len(src)),
         cache_difference=max(differences),
+        seconds=seconds,
     )
 
 
@@ -75,9 +91,14 @@ def _rows(steps: list[DecodeStep], kind: str, n_keys: int) -> np.ndarray:
     return torch.stack([torch.stack([padded(step.weights[site]) for step in steps], dim=1) for site in sites]).numpy()
 
 
-def frames(decoding: Decoding, checkpoint: Checkpoint, step: int = 1) -> bytes:
+def opens_at(decoding: Decoding, checkpoint: Checkpoint) -> int:
+    """The step that is shown first: a translation is read whole before it is taken apart."""
+    return len(decoding.tokens) if kind_of(checkpoint.task) == TRANSLATION else 1
+
+
+def frames(decoding: Decoding, checkpoint: Checkpoint, step: int | None = None) -> bytes:
     """The decode as one block for the player, which opens at a step: labels in the header, numbers as float32."""
-    tokenizer, steps = checkpoint.tokenizer, decoding.steps
+    tokenizer, steps, opens = checkpoint.tokenizer, decoding.steps, opens_at(decoding, checkpoint)
     n_candidates = min(N_CANDIDATES, tokenizer.vocab_size)
     candidates = [step.candidates[0, :n_candidates].tolist() for step in steps]
     try:
@@ -90,7 +111,8 @@ def frames(decoding: Decoding, checkpoint: Checkpoint, step: int = 1) -> bytes:
         "written": tokenizer.labels(decoding.tokens),
         "read": tokenizer.labels([tokenizer.bos_id, *decoding.tokens[:-1]]),
         "tokens": decoding.tokens,
-        "step": step,
+        "step": opens if step is None else step,
+        "opens": opens,
         "forced": len(decoding.forced),
         "candidates": [
             [{"id": i, "label": label} for i, label in zip(row, tokenizer.labels(row), strict=True)]
@@ -101,6 +123,9 @@ def frames(decoding: Decoding, checkpoint: Checkpoint, step: int = 1) -> bytes:
         "expected": None if expected is None else tokenizer.labels(expected),
         "noAnswer": why,
         "right": written == expected and steps[-1].stopped[0] == "eos",
+        "texts": _texts(decoding, checkpoint),
+        "cached": [step.n_cached for step in steps],
+        "memory": [1, len(decoding.src), checkpoint.config.d_model],
     }
     probabilities = torch.stack([step.probabilities[0, :n_candidates] for step in steps])
     arrays = {
@@ -110,8 +135,52 @@ def frames(decoding: Decoding, checkpoint: Checkpoint, step: int = 1) -> bytes:
         "encoder": decoding.encoder,
         "self": decoding.self_attention,
         "cross": decoding.cross_attention,
+        "lines": with_means(torch.from_numpy(decoding.cross_attention)).numpy(),
     }
+    if kind_of(checkpoint.task) == TRANSLATION:
+        joined, in_words = _in_words(decoding, tokenizer)
+        header |= {"words": joined}
+        arrays |= in_words
     return pack(header, arrays)
+
+
+def _texts(decoding: Decoding, checkpoint: Checkpoint) -> list[str]:
+    """What stands written after each step, as a text; for symbols, which are shown as such anyway, none."""
+    if kind_of(checkpoint.task) != TRANSLATION:
+        return []
+    tokens = decoding.tokens
+    return [checkpoint.tokenizer.decode(tokens[: t + 1]) for t in range(len(tokens))]
+
+
+def _in_words(decoding: Decoding, tokenizer: Tokenizer) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The same weights between words, and the words: source, written and read, and after how many tokens each
+    written one is complete.
+    """
+    read = [tokenizer.bos_id, *decoding.tokens[:-1]]
+    ids = {"source": decoding.src, "written": decoding.tokens, "read": read}
+    places = {name: tokenizer.words(some) for name, some in ids.items()}
+    joined = {name: word_labels(tokenizer, ids[name], places[name]) for name in ids}
+    joined["complete"] = [word.stop for word in places["written"]]
+
+    def between(weights: np.ndarray, rows: str, columns: str) -> np.ndarray:
+        return join_pieces(torch.from_numpy(weights), places[rows], places[columns]).numpy()
+
+    cross = between(decoding.cross_attention, "written", "source")
+    return joined, {
+        "word-encoder": between(decoding.encoder, "source", "source"),
+        "word-self": between(decoding.self_attention, "written", "read"),
+        "word-cross": cross,
+        "word-lines": with_means(torch.from_numpy(cross)).numpy(),
+    }
+
+
+def word_labels(tokenizer: Tokenizer, ids: list[int], words: list[range]) -> list[str]:
+    """Each word as it is written; one that no text stands for, such as EOS, by its label."""
+    found = []
+    for word in words:
+        own = ids[word.start : word.stop]
+        found.append(tokenizer.decode(own).strip() or "".join(tokenizer.labels(own)))
+    return found
 
 
 def _probability(step: DecodeStep) -> float:

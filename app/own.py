@@ -4,11 +4,11 @@ import re
 
 import streamlit as st
 
-from app.models import chosen
+from app.models import TITLES, added, chosen, kind_of
 from app.text import literal
 from app.training import DONE, runs
 from app.uploads import MOST_MEGABYTES, read_upload
-from transformer import TASKS, Task
+from transformer import TASKS
 
 OWN = "own-runs"
 _COOKIE = "transformer-workbench-runs"  # written by the Train panel, so that a reload knows its person's models
@@ -38,9 +38,9 @@ def own_runs() -> list[str]:
     return kept
 
 
-def model_choice(task: Task) -> str:
-    """Draw the choice of models, if this person has own ones of the task; return the id, "" for the shipped one."""
-    key = f"model-{task.name}"
+def model_choice(task: str) -> str:
+    """Draw the choice of models of a task, if there are several; return the id, "" for the shipped one."""
+    key = f"model-{task}"
     linked = st.query_params.get(key, _SHIPPED)
     labels = {_SHIPPED: "Shipped", **_labels(task, linked)}
     if linked not in labels:
@@ -64,13 +64,13 @@ def model_choice(task: Task) -> str:
     return picked
 
 
-def _labels(task: Task, linked: str) -> dict[str, str]:
-    """A line for each own model of the task, and for the one in the link, whoever trained it."""
-    labels = {}
+def _labels(task: str, linked: str) -> dict[str, str]:
+    """A line for each added model of the task, each own one, and the one in the link, whoever trained it."""
+    labels = {name: name for name in added(task)}
     for model_id in dict.fromkeys([*reversed(own_runs()), linked]):
         run_id = model_id.partition("@")[0]
-        checkpoint = chosen(task.name, model_id)
-        if checkpoint is chosen(task.name):  # it is gone, has no weights yet, or is of another task
+        checkpoint = chosen(task, model_id)
+        if model_id in labels or checkpoint is chosen(task):  # it is gone, has no weights yet, or is of another task
             continue
         plan = runs().find(run_id).plan
         origin = f"seed {plan.seed}, step {checkpoint.training['steps_done']:,}" if plan else "uploaded"
@@ -120,9 +120,7 @@ def upload() -> None:
             except ValueError as error:
                 st.error(literal(str(error)))
                 return
-            taken[file.file_id] = runs().keep(file.getvalue(), file.name), checkpoint.task.name
+            taken[file.file_id] = runs().keep(file.getvalue(), file.name), kind_of(checkpoint.task)
             remember(taken[file.file_id][0])
-        task = TASKS[taken[file.file_id][1]]
-        st.success(
-            literal(f"{file.name} is taken in. Choose it under “Model” on Decode or Attention, task {task.title}.")
-        )
+        title = TITLES[taken[file.file_id][1]]
+        st.success(literal(f"{file.name} is taken in. Choose it under “Model” on Decode or Attention, task {title}."))

@@ -2,6 +2,8 @@
 
 import streamlit as st
 
+from app.models import TITLES, TRANSLATION, chosen, kind_of, task_of
+from app.own import model_choice
 from app.text import literal
 from transformer import TASKS, Task
 
@@ -10,31 +12,53 @@ STRETCH = 2
 MOST_CHARACTERS = 400
 
 
-def source_rows() -> tuple[Task, list[int]]:
-    """Draw the choice of task, the text field and its examples; return the task and the token ids to show.
-
-    Each task keeps its own text. What cannot be read is explained under the field, and the last readable
-    sequence stays on.
+def chosen_run(translation: bool = False) -> tuple[Task, list[int], str]:
+    """Draw the choice of task, of model where there are several, and the text; return the task, the token ids
+    to show and the model's id, "" for the shipped one. translation: whether this page can show translators.
     """
-    by_title = {kind.title: name for name, kind in TASKS.items()}
+    name = _task_choice([*TITLES] if translation else [*TASKS])
+    model_id = model_choice(name)
+    task = task_of(name, model_id)
+    return task, _source_row(task, model_id), model_id
+
+
+def source_rows() -> tuple[Task, list[int]]:
+    """The same without a choice of model."""
+    task = TASKS[_task_choice([*TASKS])]()
+    return task, _source_row(task)
+
+
+def _task_choice(names: list[str]) -> str:
+    """Draw the choice of task; the first one is the page's own. One that this page has not stays chosen elsewhere."""
+    by_title = {TITLES[name]: name for name in names}
     said = st.query_params.get("task")
-    if said is not None and said not in by_title and said not in TASKS:
+    if said is not None and said not in by_title and said not in TITLES:
         st.info(literal(f"The link's task {said!r} is not one of {', '.join(by_title)}."))
         said = None
-    _take_from_link("task", by_title.get(said, said), "reverse")
+    _take_from_link("task", by_title.get(said, said), names[0])
+    if st.session_state["task"] not in names:
+        st.session_state["task"] = names[0]
     name = st.segmented_control(
         "Task",
-        list(TASKS),
+        names,
         required=True,
-        format_func=lambda name: TASKS[name].title,
+        format_func=TITLES.get,
         key="task",
         on_change=_hold,
         args=("task",),
         label_visibility="collapsed",
     )
-    task = TASKS[name]()
-    _keep_in_link("task", name, task.title if name != "reverse" else None)
-    key, last_good = f"source-{name}", f"last-good-{name}"
+    _keep_in_link("task", name, TITLES[name] if name != names[0] else None)
+    return name
+
+
+def _source_row(task: Task, model_id: str = "") -> list[int]:
+    """Draw the text field and its examples; return the token ids to show.
+
+    Each task keeps its own text. What cannot be read is explained under the field, and the last readable
+    sequence stays on.
+    """
+    key, last_good = f"source-{task.name}", f"last-good-{task.name}"
     first = next(iter(task.examples.values()))
     said = st.query_params.get(key)
     _take_from_link(key, said if said is None else said[:MOST_CHARACTERS], first)
@@ -49,7 +73,7 @@ def source_rows() -> tuple[Task, list[int]]:
             width=440,
         )
         for label, example in task.examples.items():
-            st.button(label, on_click=_take, args=(key, example), key=f"example-{name}-{label}")
+            st.button(label, on_click=_take, args=(key, example), key=f"example-{task.name}-{label}")
     _keep_in_link(key, text, text if text != first else None)
     try:
         ids = within_reach(task, task.tokenizer.encode(text))
@@ -59,9 +83,34 @@ def source_rows() -> tuple[Task, list[int]]:
         st.warning(literal(f"{error} Still showing: {text or 'the empty sequence'}"))
     else:
         st.session_state[last_good] = text
-    if len(ids) > task.max_source:
-        st.info(f"{len(ids)} tokens: the model was trained on at most {task.max_source}. Watch it guess beyond that.")
-    return task, ids
+    for doubt in doubts(task, text, ids, model_id):
+        st.info(doubt)
+    return ids
+
+
+def doubts(task: Task, text: str, ids: list[int], model_id: str = "") -> list[str]:
+    """Why what the model answers to this text may be worth nothing: a sentence for each reason."""
+    found, translates = [], kind_of(task) == TRANSLATION
+    # How a converted model was trained is not known.
+    settings = chosen(TRANSLATION, model_id).training.get("settings") if translates else None
+    most_words = settings.get("max_words") if isinstance(settings, dict) else None
+    n_words = len(text.split())
+    if isinstance(most_words, int) and n_words > most_words:
+        found.append(
+            f"{n_words} words: the model learned from sentences of at most {most_words}. It often loses the thread in "
+            "longer ones; two short sentences, one after the other, fare better."
+        )
+    elif len(ids) > task.max_source and (most_words or not translates):
+        found.append(
+            f"{len(ids)} tokens: the model was trained on at most {task.max_source}. Watch it guess beyond that."
+        )
+    unfamiliar = task.tokenizer.unfamiliar(ids)
+    if 3 * unfamiliar > len(ids):
+        found.append(
+            f"{unfamiliar} of {len(ids)} pieces stand for characters that are not in the model's vocabulary. "
+            "It hardly ever saw them, so its answer means little."
+        )
+    return found
 
 
 def _take_from_link(key: str, said: str | None, first: str) -> None:
@@ -90,7 +139,7 @@ def _keep_in_link(key: str, value: str, linked: str | None) -> None:
 
 def within_reach(task: Task, ids: list[int]) -> list[int]:
     """The ids, if the pages can show so many; else ValueError with both numbers."""
-    most = STRETCH * task.max_source
+    most = min(STRETCH * task.max_source, 64)
     if len(ids) > most:
         raise ValueError(f"{len(ids)} tokens are too many: up to {most} can be shown.")
     return ids

@@ -2,9 +2,7 @@
 
 from app import attention_view
 from app.frame import title
-from app.own import model_choice
-from app.source import source_rows
+from app.source import chosen_run
 
 title("Attention", "What does one head compute, and what do all of them look at?")
-task, src = source_rows()
-attention_view.show(task, src, model_choice(task))
+attention_view.show(*chosen_run(translation=True))

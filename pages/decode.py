@@ -2,9 +2,7 @@
 
 from app import decode_view
 from app.frame import title
-from app.own import model_choice
-from app.source import source_rows
+from app.source import chosen_run
 
 title("Decode", "What happens, token by token, when the model answers your sequence?")
-task, src = source_rows()
-decode_view.show(task, src, model_choice(task))
+decode_view.show(*chosen_run(translation=True))

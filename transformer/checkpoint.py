@@ -81,7 +81,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
 
 def read_header(path: str | Path) -> tuple[TransformerConfig, str]:
     """The config and the task's name of a checkpoint, before a model of any size is built. Raises ValueError."""
-    _, header = _read(path)
+    _, header = _read(path, weights=False)
     return _build(TransformerConfig, header["config"], path), str(header["task"].get("name"))
 
 
@@ -104,11 +104,12 @@ def load_training(path: str | Path, kind: type[Settings] = TrainSettings) -> tup
     return checkpoint, settings, state
 
 
-def _read(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _read(path: str | Path, weights: bool = True) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(str(path), framework="pt") as file:
             header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+            names = file.keys() if weights else ()
+            tensors = {name: file.get_tensor(name) for name in names}
     except SafetensorError as error:
         raise ValueError(f"{path} is not a safetensors file: {error}") from error
     if header.get("format") != FORMAT:

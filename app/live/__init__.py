@@ -39,9 +39,12 @@ def _component(name: str, js: tuple[str, ...], css: tuple[str, ...]) -> Callable
 
 _DRAWING = ("block.js", "heatmap.js", "save.js", "dom.js")
 _PANEL = (*_DRAWING, "latch.js", "controls.js", "panel.js")
-decode_player = _component("decode_player", (*_DRAWING, "player.js"), ("live.css", "player.css"))
+_LINES = ("svg_pen.js", "figure.js", "alignment.js")
+decode_player = _component(
+    "decode_player", (*_DRAWING, "controls.js", *_LINES, "player.js"), ("live.css", "controls.css", "player.css")
+)
 attention_panel = _component(
-    "attention_panel", (*_PANEL, "attention.js"), ("live.css", "controls.css", "attention.css")
+    "attention_panel", (*_PANEL, *_LINES, "attention.js"), ("live.css", "controls.css", "attention.css")
 )
 _FIGURES = (*_PANEL, "sheet.js", "plot.js")
 _POSITIONS = ("live.css", "controls.css", "positions.css")

@@ -1,5 +1,6 @@
 // The Attention page: sliders choose a model, Python answers with all heads, and one query of one head in slow motion.
 const KIND_NAMES = { encoder: "Encoder self", decoder: "Decoder self", cross: "Cross" };
+const MEAN_NAMES = { head: "this head", layer: "mean of the layer", all: "mean of all" };
 const REST_EVERY_MS = 200;
 const STAGES = ["q", "k", "q·k", "÷ √d_k", "mask", "softmax", "v", "z"];
 
@@ -36,19 +37,23 @@ class AttentionPanel extends LivePanel {
 
     const kinds = make("div", "kinds", this.root);
     this.showKind = choiceOf(kinds, "Attention", KIND_NAMES, (kind) => this.choose({ kind, query: 0 }));
+    this.words = checkBox(kinds, "whole words", (words) => this.choose({ words }));
     this.readout = make("span", "readout quiet", kinds);
     const read = (text) => (this.readout.textContent = text);
 
     const all = make("div", "all", this.root);
-    const pick = ({ layer, head, row }) => this.choose({ layer, head, query: row });
+    const start = (row) => this.header.words?.starts[row] ?? row; // a word is taken apart at its first piece
+    const pick = ({ layer, head, row }) => this.choose({ layer, head, query: start(row) });
     this.overview = new Picture(all, "Every layer and head", "", 22, { read, pick });
     weightLegend(all);
 
     const one = make("div", "one", this.root);
-    this.large = new Picture(one, "", "Click a row to take its query apart.", 34, { read, pick: ({ row }) => this.choose({ query: row }) });
+    this.large = new Picture(one, "", "Click a row to take its query apart.", 34, { read, pick: ({ row }) => this.choose({ query: start(row) }) });
     this.changed = new Picture(one, "", "", 34, { read });
     this.changed.box.classList.add("changed");
     this.whatIf(one);
+    this.alignment = new Alignment(one, "The same as lines", { read });
+    this.showMean = choiceOf(one, "Lines", MEAN_NAMES, (mean) => this.choose({ mean }));
 
     const slow = make("section", "slow", this.root);
     const head = make("div", "slow-head", slow);
@@ -123,7 +128,8 @@ class AttentionPanel extends LivePanel {
   }
 
   setControls() {
-    const { d_model, heads, d_k_shown, d_k, scaled, masked, temperature } = this.view;
+    const { d_model, heads, d_k_shown, d_k, scaled, masked, temperature, words } = this.view;
+    Object.entries(this.header.most).forEach(([name, most]) => (this.sliders[name].input.max = most));
     for (const [name, value] of Object.entries({ d_model, heads, d_k: d_k_shown })) {
       this.sliders[name].show(value);
     }
@@ -133,6 +139,8 @@ class AttentionPanel extends LivePanel {
     this.scaled.checked = !scaled;
     this.masked.checked = !masked;
     this.temperature.show(Math.log2(temperature), temperature.toFixed(2));
+    this.words.checked = words;
+    this.words.parentElement.hidden = !this.header.pieces;
   }
 
   draw() {
@@ -141,45 +149,57 @@ class AttentionPanel extends LivePanel {
   }
 
   drawOverview() {
-    const { view, rows, columns, trained, causal } = this.header;
+    const { view, words, trained, causal } = this.header, { rows, columns } = words ?? this.header;
     this.shownValue = { d_model: view.d_model, heads: view.heads, d_k: view.d_k_shown, layer: view.layer + 1, temperature: view.temperature }[this.last];
-    this.base = { rows, columns, shown: rows.length, hidden: causal ? afterRow : undefined, current: -1, untrained: !trained };
-    const weights = this.array("weights"), picked = { layer: view.layer, head: view.head };
+    // A word's later pieces see its earlier ones, so its row goes up to itself.
+    this.hidden = words ? (layer, head, row, column) => column > row + 1 : afterRow;
+    this.base = { rows, columns, shown: rows.length, hidden: causal ? this.hidden : undefined, current: -1, untrained: !trained };
+    this.current = words ? words.starts.filter((start) => start <= view.query).length - 1 : view.query;
+    const weights = this.array(words ? "word-weights" : "weights"), picked = { layer: view.layer, head: view.head };
     const overview = { ...this.base, name: `${KIND_NAMES[view.kind]}-attention`, weights, picked };
-    this.overview.draw(overview, this.shownValue, describeGrid({ ...overview, current: view.query }));
+    this.overview.draw(overview, this.shownValue, describeGrid({ ...overview, current: this.current }));
   }
 
   drawRest() {
     this.restDrawn = performance.now();
-    const { view, rows, columns, trained, status, snapped, causal } = this.header;
+    const { view, words, trained, status, snapped, causal } = this.header, { rows, columns } = words ?? this.header;
     this.root.classList.toggle("untrained", !trained);
     this.status.textContent = status;
     this.snap.textContent = snapped;
     this.showKind(view.kind);
     this.masked.disabled = !causal;
 
-    const { base, shownValue: v } = this, weights = this.array("weights"), [, heads] = weights.shape;
+    const { base, shownValue: v } = this, weights = this.array(words ? "word-weights" : "weights").values, [, heads] = this.array("weights").shape;
     this.overview.note.textContent = this.header.shapes.weights;
 
     const changes = !view.scaled || !view.masked || view.temperature !== 1;
     this.changed.box.hidden = !changes;
     this.changed.box.parentElement.classList.toggle("compared", changes);
     const size = rows.length * columns.length, start = (view.layer * heads + view.head) * size;
-    const own = { shape: [1, 1, rows.length, columns.length], values: weights.values.subarray(start, start + size) };
+    const own = { shape: [1, 1, rows.length, columns.length], values: weights.subarray(start, start + size) };
     const name = `layer ${view.layer + 1}, head ${view.head + 1}`;
     this.large.title.textContent = `${KIND_NAMES[view.kind]}-attention, ${name}`;
-    const large = { ...base, name: this.large.title.textContent, weights: own, current: view.query, bare: true };
+    const large = { ...base, name: this.large.title.textContent, weights: own, current: this.current, bare: true };
     this.large.draw(large, v, describeGrid(large));
 
     if (changes) {
       const what = [view.scaled ? "" : "no ÷ √d_k", view.masked ? "" : "no mask", view.temperature === 1 ? "" : `temperature ${view.temperature.toFixed(2)}`];
       this.changed.title.textContent = `What if: ${what.filter(Boolean).join(", ")}`;
       this.changed.note.textContent = "This head's formula changed, with the true q and k; nothing after it is.";
-      const grid = { ...large, name: this.changed.title.textContent, weights: this.array("changed"), hidden: causal && view.masked ? afterRow : undefined };
+      const grid = { ...large, name: this.changed.title.textContent, weights: this.array(words ? "word-changed" : "changed"), hidden: causal && view.masked ? this.hidden : undefined };
       this.changed.draw(grid, v, describeGrid(grid));
     }
+    this.showMean(view.mean);
+    const lines = { name: `${KIND_NAMES[view.kind]}-attention, ${view.mean === "head" ? name : MEAN_NAMES[view.mean]}`, rows, columns };
+    this.alignment.draw({ ...lines, values: this.array("lines").values, shown: rows.length, current: this.current }, v);
     this.drawSums(heads, v);
     this.drawSlow();
+  }
+
+  // The picked head's, by tokens whatever the pictures show.
+  headWeights() {
+    const { shape: [, heads, rows, columns], values } = this.array("weights"), start = (this.header.view.layer * heads + this.header.view.head) * rows * columns;
+    return values.subarray(start, start + rows * columns);
   }
 
   drawSums(heads, v) {
@@ -224,7 +244,7 @@ class AttentionPanel extends LivePanel {
     this.tell.textContent = shapes.stages[this.stage];
     this.layTable(keys);
     if (!keys || !rows.length) return;
-    const width = view.d_k_shown, weights = this.large.grid.weights.values;
+    const width = view.d_k_shown, weights = this.headWeights();
     const vector = (name, i) => this.array(name).values.subarray(i * width, (i + 1) * width);
     const scalar = (name, i) => this.array(name).values[query * keys + i];
     const put = (cell, text, stage) => {
@@ -255,7 +275,7 @@ class AttentionPanel extends LivePanel {
     const parts = (name) => Array.from({ length: width }, (_, i) => `${name}_${i + 1}`);
     const of = (name, i) => Array.from(this.array(name).values.subarray(i * width, (i + 1) * width));
     const at = (name, i) => this.array(name).values[query * columns.length + i];
-    const weights = this.large.grid.weights.values;
+    const weights = this.headWeights();
     return [
       ["query", "key", "column", "q·k", "score", "masked", "weight", ...parts("q"), ...parts("k"), ...parts("v"), ...parts("z")],
       ...columns.map((key, i) => [rows[query], key, i + 1, at("dots", i), at("scores", i), causal && i > query ? "masked" : "",

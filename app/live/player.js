@@ -56,6 +56,8 @@ class Player {
     make("span", "name tgt", rows, "Output");
     this.output = make("div", "tokens", rows);
     this.output.dataset.role = "output";
+    this.textName = make("span", "name tgt", rows, "Text");
+    this.text = make("p", "text", rows);
 
     const next = make("div", "next", root);
     this.nextTitle = make("h3", "", next);
@@ -65,8 +67,11 @@ class Player {
     this.greedy.type = "button";
     this.greedy.addEventListener("click", () => this.branch([]));
 
-    const crossBox = make("div", "cross", root);
     const read = (text) => (this.readout.textContent = text);
+    const linesBox = make("div", "lines", root);
+    this.alignment = new Alignment(linesBox, "Alignment: cross-attention as lines", { read });
+    this.lineChoices = make("div", "line-choices", linesBox);
+    const crossBox = make("div", "cross", root);
     this.cross = new Picture(crossBox, "Cross-attention", "row: token being written; column: source token", 22, { read });
     const selfBox = make("div", "self", root);
     this.encoder = new Picture(selfBox, "Encoder self-attention", "source looks at source", 13, { read });
@@ -81,6 +86,7 @@ class Player {
     make("span", "masked", masked);
     make("span", "", masked, "masked: not written yet");
     this.readout = make("span", "quiet", foot);
+    this.kept = make("p", "kept quiet", root);
     this.spoken = make("div", "hidden", root);
     this.spoken.setAttribute("aria-live", "polite");
   }
@@ -90,28 +96,71 @@ class Player {
     const { header, array } = readBlock(bytes);
     const sameSource = before && before.source.join(" ") === header.source.join(" ");
     this.data = header;
+    this.array = array;
     this.total = header.written.length;
     this.probabilities = array("probabilities").values;
     this.taken = array("taken").values;
     this.logProbability = array("log_probability").values;
-    const { source, written, read } = header;
-    this.grids = new Map([
-      [this.cross, { name: "Cross-attention", weights: array("cross"), rows: written, columns: source }],
-      [this.encoder, { name: "Encoder self-attention", weights: array("encoder"), rows: source, columns: source }],
-      [this.own, { name: "Decoder self-attention", weights: array("self"), rows: written, columns: read, hidden: afterRow, growing: true }],
-    ]);
+    this.layChoices();
+    this.takeGrids();
     this.slider.max = this.total;
     this.source.replaceChildren();
-    source.forEach((token) => chip(this.source, token, "src"));
-    if (!source.length) make("span", "quiet", this.source, "nothing: no source token to look at");
+    header.source.forEach((token) => chip(this.source, token, "src"));
+    if (!header.source.length) make("span", "quiet", this.source, "nothing: no source token to look at");
     this.output.replaceChildren();
-    this.chips = written.map((token, t) => chip(this.output, token, t < header.forced ? "tgt chosen" : "tgt"));
+    this.chips = header.written.map((token, t) => chip(this.output, token, t < header.forced ? "tgt chosen" : "tgt"));
     this.open = chip(this.output, " ", "open");
     this.verdict = make("span", "verdict quiet", this.output);
     if (!sameSource) this.pause();
     // A first picture opens where the link says, or where this sequence was left for another page.
-    const left = window.transformerWorkbenchLeft?.source === source.join(" ") ? window.transformerWorkbenchLeft.step : 1;
-    this.go(sameSource ? this.step : before ? 1 : header.step !== 1 ? header.step : left);
+    const { opens } = header, here = header.source.join(" ");
+    const left = window.transformerWorkbenchLeft?.source === here ? window.transformerWorkbenchLeft.step : opens;
+    this.go(sameSource ? this.step : before ? opens : header.step !== opens ? header.step : left);
+  }
+
+  // What is shown of the weights, by tokens or by words.
+  takeGrids() {
+    const words = this.inWords && this.data.words, of = (name) => this.array(words ? `word-${name}` : name);
+    const { source, written, read } = words || this.data;
+    this.grids = new Map([
+      [this.cross, { name: "Cross-attention", weights: of("cross"), rows: written, columns: source }],
+      [this.encoder, { name: "Encoder self-attention", weights: of("encoder"), rows: source, columns: source }],
+      // A word's later pieces read its earlier ones, so its row goes up to itself.
+      [this.own, { name: "Decoder self-attention", weights: of("self"), rows: written, columns: read, growing: !words,
+        hidden: words ? (layer, head, row, column) => column > row + 1 : afterRow }],
+    ]);
+    this.lines = of("lines");
+  }
+
+  // Which layer's and head's lines are drawn, and whether pieces are joined: buttons as many as there are.
+  layChoices() {
+    const [layers, heads] = this.array("cross").shape;
+    if (this.laid === `${layers} ${heads} ${Boolean(this.data.words)}`) return;
+    this.laid = `${layers} ${heads} ${Boolean(this.data.words)}`;
+    this.lineChoices.replaceChildren();
+    const names = (n) => ({ [n]: "mean", ...Object.fromEntries(Array.from({ length: n }, (_, i) => [i, i + 1])) });
+    const linked = new URL(window.location).searchParams, [layer, head] = (linked.get("lines") ?? "").split(".").map((text) => Number(text) - 1);
+    const within = (i, n) => (Number.isInteger(i) && i >= 0 && i < n ? i : n);
+    this.line = { layer: within(layer, layers), head: within(head, heads) };
+    const choice = (name, n) => {
+      const group = make("div", "line-choice", this.lineChoices);
+      make("span", "quiet", group, name);
+      return choiceOf(group, `${name} of the lines`, names(n), (i) => {
+        this.line[name] = Number(i);
+        this.noteStep();
+        this.draw(false);
+      });
+    };
+    this.showLine = { layer: choice("layer", layers), head: choice("head", heads) };
+    this.inWords = Boolean(this.data.words) && linked.get("words") === "true";
+    this.wordBox = checkBox(this.lineChoices, "whole words", (inWords) => {
+      this.inWords = inWords;
+      this.noteStep();
+      this.takeGrids();
+      this.draw();
+    });
+    this.wordBox.checked = this.inWords;
+    this.wordBox.parentElement.hidden = !this.data.words;
   }
 
   go(step) {
@@ -126,8 +175,11 @@ class Player {
   noteStep() {
     window.transformerWorkbenchLeft = { source: this.data.source.join(" "), step: this.step };
     const url = new URL(window.location);
-    if (this.step === 1) url.searchParams.delete("step");
-    else url.searchParams.set("step", this.step);
+    const note = (name, value, usual) => (value === usual ? url.searchParams.delete(name) : url.searchParams.set(name, value));
+    note("step", this.step, this.data.opens);
+    const [layers, heads] = this.array("cross").shape, { layer, head } = this.line;
+    note("lines", `${layer < layers ? layer + 1 : 0}.${head < heads ? head + 1 : 0}`, "0.0");
+    note("words", String(this.inWords), "false");
     if (url.href !== window.location.href) window.history.replaceState(window.history.state, "", url);
   }
 
@@ -156,14 +208,26 @@ class Player {
     this.drawBar();
     this.drawOutput();
     this.drawCandidates();
+    // Of words, those that are complete.
+    const done = this.inWords ? this.data.words.complete.filter((end) => end <= this.step).length : this.step;
+    this.drawLines(done);
     for (const [picture, grid] of this.grids) {
       const growing = picture !== this.encoder;
-      const shown = growing ? this.step : grid.rows.length, current = growing ? this.step - 1 : -1;
+      const shown = growing ? done : grid.rows.length, current = growing ? done - 1 : -1;
       if (everything || picture.grid !== grid) {
         picture.draw(Object.assign(grid, { shown, current }), this.step, describeGrid(grid));
       } else if (growing) picture.follow(shown, current, this.step);
       else picture.canvas.dataset.v = this.step;
     }
+  }
+
+  drawLines(shown) {
+    const { shape: [, heads], values } = this.lines, { layer, head } = this.line, { rows, columns } = this.grids.get(this.cross);
+    this.showLine.layer(layer);
+    this.showLine.head(head);
+    const size = rows.length * columns.length, start = (layer * heads + head) * size;
+    const name = this.alignment.figure.title.textContent;
+    this.alignment.draw({ name, rows, columns, values: values.subarray(start, start + size), shown, current: shown - 1 }, this.step);
   }
 
   drawBar() {
@@ -180,7 +244,12 @@ class Player {
   }
 
   drawOutput() {
-    const { expected, right, stopped, answer, noAnswer } = this.data;
+    const { expected, right, stopped, answer, noAnswer, texts, cached, memory } = this.data;
+    this.textName.hidden = this.text.hidden = !texts.length;
+    this.text.textContent = (this.step && texts[this.step - 1]) || " ";
+    const [cross, own] = cached[Math.max(0, this.step - 1)].map((n) => n.toLocaleString("en"));
+    this.kept.textContent = `The encoder ran once: its memory, (${memory.join(", ")}), is kept. Kept with it in the KV cache ${this.step ? "now" : "after the first token"}: `
+      + `cross-attention's keys and values of the memory, ${cross} numbers, each layer's own and computed once; self-attention's, ${own} numbers, ${cached[0][1].toLocaleString("en")} more with each token.`;
     this.output.querySelector(".now")?.classList.remove("now");
     this.chips[this.step - 1]?.classList.add("now");
     this.output.replaceChildren(...this.chips.slice(0, this.step), this.step < this.total ? this.open : this.verdict);

@@ -16,6 +16,10 @@ class SvgPen {
     this.path += `L${x.toFixed(1)} ${y.toFixed(1)}`;
   }
 
+  bezierCurveTo(...points) {
+    this.path += `C${points.map((point) => point.toFixed(1)).join(" ")}`;
+  }
+
   // Whole circles only.
   arc(x, y, r) {
     this.path += `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`;
