@@ -56,7 +56,7 @@ def answer(request: Request) -> Response:
     module, _, function = PANELS[name].partition(":")
     block_of = getattr(importlib.import_module(module), function)
     try:
-        question = json.loads(request.query_params.get("q", ""))
+        question = dict(json.loads(request.query_params.get("q", "")))
         model = [str(question["model"])] if question.get("model") and name in OWN_MODELS else []
         task = task_of(question["task"], *model)
         src, wish = [int(i) for i in question["source"]], dict(question["wish"])

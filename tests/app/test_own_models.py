@@ -95,7 +95,7 @@ def test_attention_shows_it_at_its_sizes_and_says_so_elsewhere(pool: Runs) -> No
     at_home, _ = block(attention_view.panel_data(TASK, SRC, {"d_model": 24, "heads": 3, "layer": 0}, run)[0])
     away, _ = block(attention_view.panel_data(TASK, SRC, {"d_model": 64, "heads": 4}, run)[0])
     without, _ = block(attention_view.panel_data(TASK, SRC, {"d_model": 24, "heads": 3})[0])
-    assert at_home["status"].startswith("Your model. Trained, not measured.")
+    assert at_home["status"].startswith("Your model. Trained, not measured, after 60 steps of training.")
     assert away["status"].startswith("Not your model, which has d_model 24, 3 heads, d_k 8. Trained: 4,096")
     assert without["status"].startswith("Untrained")
     assert at_home["ask"]["model"] == run

@@ -56,7 +56,7 @@ def expect_value(page: Page, value: str) -> None:
 
 
 def test_opens_on_the_trained_model(page: Page) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     expect(page.locator(".status")).to_contain_text("Trained: ")
     torch.testing.assert_close(shown(page), computed(64, 4, 16, "cross"), atol=1e-6, rtol=0)
 
@@ -68,7 +68,7 @@ def test_opens_on_the_trained_model(page: Page) -> None:
 def test_dragging_ends_on_the_last_value_with_its_own_weights(
     page: Page, name: str, share: float, value: str, sizes: tuple[int, int, int]
 ) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     drag(page, name, share)
     expect_value(page, value)
     torch.testing.assert_close(shown(page), computed(*sizes, "cross"), atol=1e-6, rtol=0)
@@ -80,7 +80,7 @@ def test_the_page_runs_only_when_the_slider_is_let_go(page: Page) -> None:
     said: list[str] = []
     page.on("websocket", lambda socket: socket.on("framesent", lambda _: said.append("run")))
     page.on("request", lambda request: said.append("question") if "/live/attention" in request.url else None)
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     said.clear()
     drag(page, "heads", 1.0)
     page.wait_for_url("**heads=8**")
@@ -89,7 +89,7 @@ def test_the_page_runs_only_when_the_slider_is_let_go(page: Page) -> None:
 
 def test_a_question_without_an_answer_is_told_until_there_is_one(browser, app_url: str) -> None:
     page = browser.new_page(base_url=app_url)  # the page fixture would not bear the refusal in the console
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     page.route("**/live/attention?*", lambda route: route.fulfill(status=418, body="the kettle is on"))
     slider(page, "heads").focus()
     slider(page, "heads").press("ArrowRight")
@@ -102,7 +102,7 @@ def test_a_question_without_an_answer_is_told_until_there_is_one(browser, app_ur
 
 
 def test_nothing_is_torn_down_while_dragging(page: Page) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     page.locator(".all canvas").evaluate("c => { c.marked = true; }")
     drag(page, "d_model", 0.0)
     expect_value(page, "8")
@@ -110,7 +110,7 @@ def test_nothing_is_torn_down_while_dragging(page: Page) -> None:
 
 
 def test_an_impossible_pair_snaps_and_says_so(page: Page) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     slider(page, "heads").focus()
     slider(page, "heads").press("ArrowLeft")
     expect_value(page, "3")
@@ -119,7 +119,7 @@ def test_an_impossible_pair_snaps_and_says_so(page: Page) -> None:
 
 
 def test_a_head_width_of_its_own_unlinks(page: Page) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     box = page.get_by_role("checkbox", name="d_k = d_model / heads")
     expect(box).to_be_checked()
     slider(page, "d_k").focus()
@@ -132,7 +132,7 @@ def test_a_head_width_of_its_own_unlinks(page: Page) -> None:
 
 
 def test_kinds_change_the_rows_and_the_mask(page: Page) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     page.get_by_role("button", name="Decoder self").click()
     expect(page.get_by_role("button", name="Decoder self")).to_have_attribute("aria-pressed", "true")
     page.wait_for_function("document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'")
@@ -143,7 +143,7 @@ def test_kinds_change_the_rows_and_the_mask(page: Page) -> None:
 
 
 def test_clicking_a_thumbnail_opens_its_head_and_row(page: Page) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     box = page.locator(".all canvas").bounding_box()
     page.mouse.click(box["x"] + box["width"] - 20, box["y"] + box["height"] - 30)
     expect(page.locator(".one h3").first).to_have_text("Cross-attention, layer 2, head 4")
@@ -152,7 +152,7 @@ def test_clicking_a_thumbnail_opens_its_head_and_row(page: Page) -> None:
 
 
 def test_slow_motion_shows_the_real_numbers_stage_by_stage(page: Page) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     trace, _, _ = teacher_forced(shipped("reverse-d64-h4").model, ReversalTask(), EXAMPLE)
     record = records(trace, "cross")[1]
     page.get_by_role("heading", name="Attention", exact=True).click()
@@ -179,7 +179,7 @@ def test_slow_motion_shows_the_real_numbers_stage_by_stage(page: Page) -> None:
 
 
 def test_what_ifs_stand_beside_the_truth(page: Page) -> None:
-    open_page(page, "/attention?kind=decoder")
+    open_page(page, "/attention?kind=decoder&task=Reverse")
     expect(page.locator(".changed")).to_be_hidden()
     page.get_by_role("checkbox", name="no mask").check()
     expect(page.locator(".changed h3")).to_have_text("What if: no mask")
@@ -191,7 +191,7 @@ def test_what_ifs_stand_beside_the_truth(page: Page) -> None:
 
 
 def test_the_link_holds_the_view_and_survives_a_reload_and_another_page(page: Page) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     drag(page, "d_model", 1.0)
     expect_value(page, "128")
     page.get_by_role("button", name="Encoder self").click()
@@ -209,13 +209,13 @@ def test_the_link_holds_the_view_and_survives_a_reload_and_another_page(page: Pa
 
 
 def test_nonsense_in_a_link_is_explained(page: Page) -> None:
-    open_page(page, "/attention?d_model=9999&kind=%3Cb%3E")
+    open_page(page, "/attention?d_model=9999&kind=%3Cb%3E&task=Reverse")
     expect(page.get_by_test_id("stAlert")).to_contain_text("d_model is '9999' in the link; showing 128.")
     expect(slider(page, "d_model")).to_have_value("128")
 
 
 def test_keys_walk_over_cells_and_read_them(page: Page) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     page.locator(".all canvas").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".readout")).to_contain_text("layer 1, head 1: 6 (row 1) to 3 (column 1)")
@@ -226,7 +226,7 @@ def test_keys_walk_over_cells_and_read_them(page: Page) -> None:
 
 @pytest.mark.parametrize("kind", ["PNG", "SVG", "CSV"])
 def test_figures_are_saved_from_themselves(page: Page, kind: str, tmp_path: Path) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     page.get_by_label("Save Every layer and head").click()
     with page.expect_download() as download:
         page.locator(".all").get_by_role("button", name=kind, exact=True).click()
@@ -258,7 +258,7 @@ def saved_lines(page: Page, name: str, tmp_path: Path) -> list[dict[str, str]]:
 
 
 def test_the_slow_motion_is_saved_with_all_its_numbers(page: Page, tmp_path: Path) -> None:
-    open_page(page, "/attention?query=2&head=2")
+    open_page(page, "/attention?query=2&head=2&task=Reverse")
     lines = saved_lines(page, "Slow motion", tmp_path)
     trace, _, _ = teacher_forced(shipped("reverse-d64-h4").model, ReversalTask(), EXAMPLE)
     record = records(trace, "cross")[1]
@@ -271,7 +271,7 @@ def test_the_slow_motion_is_saved_with_all_its_numbers(page: Page, tmp_path: Pat
 
 
 def test_the_numbers_of_each_head_are_saved(page: Page, tmp_path: Path) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     lines = saved_lines(page, "Rows of each head", tmp_path)
     weights = computed(64, 4, 16, "cross")
     assert [(line["layer"], line["head"]) for line in lines] == [(str(i), str(h)) for i in (1, 2) for h in (1, 2, 3, 4)]
@@ -280,7 +280,7 @@ def test_the_numbers_of_each_head_are_saved(page: Page, tmp_path: Path) -> None:
 
 
 def test_the_layer_is_dragged_too(page: Page) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     drag(page, "layer", 0.0)
     expect_value(page, "1")
     torch.testing.assert_close(shown(page, ".one canvas")[0], computed(64, 4, 16, "cross")[0, :1], atol=1e-6, rtol=0)
@@ -288,7 +288,7 @@ def test_the_layer_is_dragged_too(page: Page) -> None:
 
 
 def test_a_what_if_stands_beside_the_true_picture(page: Page) -> None:
-    open_page(page, "/attention?kind=decoder")
+    open_page(page, "/attention?kind=decoder&task=Reverse")
     page.get_by_role("checkbox", name="no mask").check()
     changed = page.locator("figure.changed canvas")
     expect(changed).to_be_visible()
@@ -301,16 +301,16 @@ def test_a_what_if_stands_beside_the_true_picture(page: Page) -> None:
     "page", [{"viewport": {"width": 400, "height": 850}, "device_scale_factor": 2}], indirect=True, ids=["narrow"]
 )
 def test_fits_a_phone(page: Page) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     visible = page.locator("figure:not([hidden]) canvas")
     assert visible.evaluate_all("all => all.every(c => c.getBoundingClientRect().right <= innerWidth)")
 
 
 def test_two_people_drag_at_once(page: Page, browser, app_url: str) -> None:
-    open_page(page, "/attention")
+    open_page(page, "/attention?task=Reverse")
     other = browser.new_page(base_url=app_url)
-    open_page(other, "/attention")
+    open_page(other, "/attention?task=Reverse")
     drag(page, "d_model", 1.0)
     drag(other, "d_model", 0.0)
     expect_value(page, "128")
@@ -321,5 +321,5 @@ def test_two_people_drag_at_once(page: Page, browser, app_url: str) -> None:
 
 
 def test_an_empty_sequence_has_a_picture(page: Page) -> None:
-    open_page(page, "/attention?source-reverse=")
+    open_page(page, "/attention?source-reverse=&task=Reverse")
     expect(page.locator(".table")).to_contain_text("No key to attend to")
