@@ -7,7 +7,7 @@ from typing import Any
 
 from app.attention_run import KINDS, WhatIf
 
-WIDTHS = range(8, 257, 8)
+WIDTHS = range(8, 513, 8)
 HEADS = range(1, 17)
 MEANS = {"head": "this head", "layer": "mean of the layer", "all": "mean of all"}
 HEAD_WIDTHS = range(1, 129)
@@ -82,6 +82,8 @@ def checked(values: Mapping[str, Any], default: View | None = None) -> View:
 
     def whole(name: str, allowed: range) -> int:
         value = values.get(name)
+        if type(value) is int and value == getattr(default, name):  # a model's own width need not be on the slider
+            return value
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             return getattr(default, name)
         nearest = round((value - allowed.start) / allowed.step) * allowed.step + allowed.start

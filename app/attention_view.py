@@ -78,8 +78,9 @@ def panel_data(task: Task, src: list[int], wish: Mapping[str, Any], model_id: st
 
     The model is the person's own, if one is chosen and the sliders stand at its sizes.
     """
-    view, said = snapped(checked(wish), wish.get("moved"))
     kind = kind_of(task)
+    usual = at_sizes_of(chosen(kind, model_id).config, View())
+    view, said = snapped(checked(wish, usual), wish.get("moved"))
     sizes = (kind, view.d_model, view.heads, view.head_width)
     own = chosen(kind, model_id) if model_id else None
     fits = own and (own.config.d_model, own.config.n_heads, own.config.head_width) == sizes[1:]

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from transformer import TASKS, Checkpoint, TransformerConfig, load_checkpoint
+from transformer import TASKS, Checkpoint, MarianTask, TransformerConfig, TranslationTask, load_checkpoint
 from transformer.checkpoint import read_header
 
 MOST_MEGABYTES = 20
@@ -17,6 +17,8 @@ _MOST = {
     "n_decoder_layers": 6,
     "max_len": 1024,
 }
+_MOST_TRANSLATING = {"d_model": 512, "d_ff": 2048}
+_MOST_WORDS = 100_000
 
 
 def read_upload(contents: bytes, name: str) -> Checkpoint:
@@ -35,27 +37,58 @@ def read_upload(contents: bytes, name: str) -> Checkpoint:
         except ValueError as error:
             said = str(error).replace(str(path), name)
             raise ValueError(said if name in said else f"{name}: {said}") from error
+    if isinstance(checkpoint.task, TranslationTask):
+        _check_translator(checkpoint, name)
+    else:
+        _check_symbols(checkpoint, name)
+    return checkpoint
+
+
+def _check_symbols(checkpoint: Checkpoint, name: str) -> None:
+    task, config = checkpoint.task.name, checkpoint.config
     ours = TASKS[task]().tokenizer.vocabulary()
-    theirs = checkpoint.task.tokenizer.vocabulary()
+    theirs = checkpoint.tokenizer.vocabulary()
     if theirs != ours or {config.src_vocab_size, config.tgt_vocab_size} != {len(ours)}:
         raise ValueError(
             f"{name} knows {len(theirs)} symbols in its task, {config.src_vocab_size} in sources and "
             f"{config.tgt_vocab_size} in targets; the task {task} has {len(ours)} here."
         )
-    return checkpoint
+
+
+def _check_translator(checkpoint: Checkpoint, name: str) -> None:
+    task, config = checkpoint.task, checkpoint.config
+    for field in ("longest_source", "longest_target", "max_positions"):
+        value = getattr(task, field)
+        if type(value) is not int or not 1 <= value <= config.max_len:
+            raise ValueError(
+                f"{name} has {field} {value!r}; it must be a number from 1 to its max_len, {config.max_len}."
+            )
+    known = task.tokenizer.vocab_size
+    if {config.src_vocab_size, config.tgt_vocab_size} != {known}:
+        raise ValueError(
+            f"{name} knows {known:,} pieces, but the model has {config.src_vocab_size:,} for sources and "
+            f"{config.tgt_vocab_size:,} for targets."
+        )
+    named = (task.title, task.prompt, *task.examples, *task.examples.values())
+    if not all(isinstance(text, str) and len(text) <= 200 for text in named):
+        raise ValueError(f"{name} has a title, a prompt or an example that is no short text.")
 
 
 def _check(config: TransformerConfig, task: str, name: str) -> None:
     """Before anything of the file's sizes is built."""
-    if task == "en-fr":
-        raise ValueError(f"{name} is a translator. Translators cannot be shown from a file yet; models of tasks can.")
-    if task not in TASKS:
-        raise ValueError(f"{name} was trained on the task {task!r}; known tasks are {', '.join(TASKS)}")
-    for field, most in _MOST.items():
+    translates = task in (TranslationTask.name, MarianTask.name)
+    if task not in TASKS and not translates:
+        known = ", ".join((*TASKS, TranslationTask.name, MarianTask.name))
+        raise ValueError(f"{name} was trained on the task {task!r}; known tasks are {known}")
+    for field, most in (_MOST | (_MOST_TRANSLATING if translates else {})).items():
         if getattr(config, field) > most:
             raise ValueError(f"{name} has {field} {getattr(config, field):,}; models up to {most:,} are shown.")
+    if max(config.src_vocab_size, config.tgt_vocab_size) > _MOST_WORDS:
+        raise ValueError(f"{name} has a vocabulary of over {_MOST_WORDS:,}; models up to that are shown.")
     if config.n_decoder_layers == 0:
         raise ValueError(f"{name} is an encoder alone; the pages show encoder and decoder.")
+    if translates:
+        return
     made = TASKS[task]()
     needed = 2 * max(made.max_source, made.max_target) + 3  # the pages show sources of twice the length
     if config.max_len < needed:

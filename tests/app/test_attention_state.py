@@ -26,7 +26,7 @@ def test_a_link_leads_back(view: View) -> None:
 @pytest.mark.parametrize(
     ("link", "view", "said"),
     [
-        ({"d_model": "4000"}, View(d_model=256), "d_model is '4000' in the link; showing 256."),
+        ({"d_model": "4000"}, View(d_model=512), "d_model is '4000' in the link; showing 512."),
         ({"d_model": "x"}, View(), "d_model is 'x' in the link; showing 64."),
         ({"d_model": "21"}, View(d_model=24), "d_model is '21' in the link; showing 24."),
         ({"heads": "0"}, View(heads=1), "heads is '0' in the link; showing 1."),

@@ -10,8 +10,9 @@ from safetensors.torch import save_file
 
 from app.models import CHECKPOINTS, chosen
 from app.uploads import MOST_MEGABYTES, read_upload
+from tests.transformer import translations
 from tests.transformer.small import seeded
-from transformer import CopyTask, ReversalTask, Transformer, save_checkpoint
+from transformer import CopyTask, ReversalTask, Transformer, TranslationTask, save_checkpoint
 from transformer.train.__main__ import QUICK_CONFIG
 
 SMALL = replace(QUICK_CONFIG, d_model=8, n_heads=2, d_ff=12)
@@ -60,7 +61,7 @@ def test_what_is_no_safetensors_is_refused_by_its_own_name(contents: bytes) -> N
 @pytest.mark.parametrize(
     ("header", "said"),
     [
-        ({"task": {"name": "en-fr"}}, "is a translator"),
+        ({"config": {**asdict(SMALL), "src_vocab_size": 10**6}}, "has a vocabulary of over 100,000"),
         ({"task": {"name": "knit"}}, "was trained on the task 'knit'"),
         ({"task": {}}, "was trained on the task 'None'"),
         ({"config": {**asdict(SMALL), "d_model": 10**9}}, "has d_model 1,000,000,000; models up to 256 are shown"),
@@ -98,3 +99,34 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
     save_checkpoint(path, model, ReversalTask())
     with pytest.raises(ValueError, match=r"x\.safetensors: .* has shape .*, its config needs"):
         read_upload(path.read_bytes(), "x.safetensors")
+
+
+def translator(tmp_path: Path, task: TranslationTask, **changes: object) -> bytes:
+    n = task.tokenizer.vocab_size
+    sizes = {"src_vocab_size": n, "tgt_vocab_size": n, "d_model": 20, "n_heads": 2, "max_len": 64} | changes
+    path = tmp_path / "x.safetensors"
+    save_checkpoint(path, Transformer(replace(SMALL, **sizes), seeded()), task)
+    return path.read_bytes()
+
+
+def test_a_translator_brings_its_own_pieces(tmp_path: Path) -> None:
+    checkpoint = read_upload(translator(tmp_path, translations.task()), "mine.safetensors")
+    assert checkpoint.task == translations.task()
+    assert checkpoint.config.d_model == 20
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "said"),
+    [
+        ({}, {"src_vocab_size": 999}, "knows 420 pieces, but the model has 999 for sources and 420 for targets"),
+        ({"longest_source": "many"}, {}, "has longest_source 'many'; it must be a number from 1 to its max_len, 64"),
+        ({"longest_target": 0}, {}, "has longest_target 0"),
+        ({"max_positions": 65}, {}, "has max_positions 65"),
+        ({}, {"d_model": 514}, "has d_model 514; models up to 512 are shown"),
+    ],
+)
+def test_a_translator_that_does_not_fit_itself_is_refused(tmp_path: Path, task: dict, changes: dict, said: str) -> None:
+    contents = translator(tmp_path, replace(translations.task(), **task), **changes)
+    with pytest.raises(ValueError, match=r"mine\.safetensors") as refusal:
+        read_upload(contents, "mine.safetensors")
+    assert said in str(refusal.value)
