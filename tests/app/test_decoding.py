@@ -9,7 +9,17 @@ import torch
 
 from app.decoding import frames, run_decoding
 from app.models import CHECKPOINTS
-from transformer import AttentionSite, Checkpoint, Trace, causal_mask, load_checkpoint
+from tests.transformer import translations
+from tests.transformer.small import seeded
+from transformer import (
+    AttentionSite,
+    Checkpoint,
+    Trace,
+    Transformer,
+    TransformerConfig,
+    causal_mask,
+    load_checkpoint,
+)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +92,58 @@ def test_an_empty_source_has_rows_without_columns(checkpoint: Checkpoint) -> Non
     assert header["written"] == ["<eos>"]
     assert arrays["cross"].shape == (2, 4, 1, 0)
     assert arrays["encoder"].shape == (2, 4, 0, 0)
+
+
+def test_what_the_cache_holds_is_told_for_each_step(checkpoint: Checkpoint) -> None:
+    """Two layers, four heads of 16: keys and values of 3 source positions, and of one more target position a step."""
+    header, _ = unpack(frames(run_decoding(checkpoint, [3, 11, 7], [], 8), checkpoint))
+    assert header["cached"] == [[2 * 2 * 64 * 3, 2 * 2 * 64 * t] for t in (1, 2, 3, 4)]
+    assert header["memory"] == [1, 3, 64]
+
+
+def test_symbols_have_no_text_and_no_words_and_open_at_the_first_token(checkpoint: Checkpoint) -> None:
+    header, _ = unpack(frames(run_decoding(checkpoint, [3, 11, 7], [], 8), checkpoint))
+    assert header["texts"] == []
+    assert "words" not in header
+    assert header["step"] == header["opens"] == 1
+
+
+@pytest.fixture(scope="module")
+def translator() -> Checkpoint:
+    """Random weights: what stands on the axes is the same whatever was learned."""
+    task = translations.task()
+    n = task.tokenizer.vocab_size
+    sizes = {"src_vocab_size": n, "tgt_vocab_size": n, "d_model": 20, "n_heads": 2, "d_ff": 12}
+    model = Transformer(TransformerConfig(n_encoder_layers=2, n_decoder_layers=3, max_len=64, **sizes), seeded()).eval()
+    return Checkpoint(model, model.config, task, task.tokenizer, {}, {})
+
+
+def test_a_translation_opens_at_its_end_and_its_text_grows_by_pieces(translator: Checkpoint) -> None:
+    encode, decode = translator.tokenizer.encode, translator.tokenizer.decode
+    forced = [*encode("Le chat voit le thé."), 2]
+    header, _ = unpack(frames(run_decoding(translator, encode("The cat sees the tea."), forced, 30), translator))
+    assert header["step"] == header["opens"] == len(forced)
+    assert header["texts"] == [decode(forced[: t + 1]) for t in range(len(forced))]
+    assert header["texts"][-1] == "Le chat voit le thé."
+
+
+def test_weights_between_words_are_those_between_their_pieces(translator: Checkpoint) -> None:
+    tokenizer = translator.tokenizer
+    source, forced = tokenizer.encode("unbreakable tea"), [*tokenizer.encode("le homme imbuvable"), 2]
+    header, arrays = unpack(frames(run_decoding(translator, source, forced, 30), translator))
+    words, heard = header["words"], tokenizer.words(forced)
+    assert words["source"] == ["unbreakable", "tea"]
+    assert words["written"] == ["le", "homme", "imbuvable", "<eos>"]
+    assert words["read"] == ["<bos>", "le", "homme", "imbuvable"]
+    assert words["complete"] == [word.stop for word in heard]
+    assert arrays["word-cross"].shape == (3, 2, 4, 2)
+    n_first = len(tokenizer.words(source)[0])
+    assert n_first > 1  # else nothing would be joined
+    third = arrays["cross"][:, :, heard[2].start : heard[2].stop]
+    np.testing.assert_allclose(arrays["word-cross"][:, :, 2, 0], third[..., :n_first].sum(-1).mean(-1), atol=1e-6)
+    np.testing.assert_allclose(arrays["word-lines"][-1, -1], arrays["word-cross"].mean((0, 1)), atol=1e-6)
+    np.testing.assert_allclose(arrays["word-self"].sum(-1), 1, atol=1e-5)
+    assert arrays["word-self"][:, :, 1, 3].max() == 0  # a word that comes later
 
 
 def test_the_cache_changes_nothing(checkpoint: Checkpoint) -> None:

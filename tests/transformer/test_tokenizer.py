@@ -70,3 +70,26 @@ def test_an_unknown_id_is_refused(wrong):
     for ask in (TOKENIZER.decode, TOKENIZER.labels):
         with pytest.raises(ValueError, match=f"token id {wrong} is outside the vocabulary of 7"):
             ask([3, wrong])
+
+
+def test_symbols_are_words_by_themselves():
+    assert TOKENIZER.words([3, 4, 2]) == [range(0, 1), range(1, 2), range(2, 3)]
+    assert TOKENIZER.words([]) == []
+    assert TOKENIZER.unfamiliar([3, 4, 2]) == 0
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        (("un", "·break", "·able"), ["un·break·able"]),
+        (("l'", "·homme", "·,"), ["l'", "·homme", "·,"]),
+        (("a", "·-t", "·-il"), ["a", "·-t", "·-il"]),
+        (("2", "·0", "·?"), ["2·0", "·?"]),
+        (("· ", "·x", "y"), ["· ·x", "y"]),
+        (("homme", "homme"), ["homme", "homme"]),
+    ],
+)
+def test_what_a_word_is(pieces, words):
+    tokenizer = SymbolTokenizer(tuple(dict.fromkeys(pieces)))
+    ids = [3 + tokenizer.symbols.index(piece) for piece in pieces]
+    assert ["".join(pieces[i] for i in word) for word in tokenizer.words(ids)] == words

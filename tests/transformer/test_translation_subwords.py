@@ -111,6 +111,25 @@ def test_labels_tell_what_a_space_stands_before():
     assert TOKENIZER.split("Le thé!") == ["Le", "thé", "·!"]
 
 
+@pytest.mark.parametrize("text", ["unbreakable", "the tea", "x 😀", "2024"])
+def test_pieces_join_into_words(text):
+    ids = TOKENIZER.encode(text)
+    places = TOKENIZER.words(ids)
+    assert [TOKENIZER.decode(ids[word.start : word.stop]).strip() for word in places] == text.split()
+    assert [i for word in places for i in word] == list(range(len(ids)))
+    assert len(places) < len(ids) or text == "the tea"
+
+
+def test_special_tokens_are_words():
+    ids = [1, *TOKENIZER.encode("the tea"), 2]
+    assert [len(word) for word in TOKENIZER.words(ids)][::3] == [1, 1]
+
+
+def test_bytes_are_unfamiliar():
+    assert TOKENIZER.unfamiliar(TOKENIZER.encode("😀")) == 4
+    assert TOKENIZER.unfamiliar(TOKENIZER.encode("the tea")) == 0
+
+
 def test_labels_differ():
     assert len(set(TOKENIZER.vocabulary())) == TOKENIZER.vocab_size
     assert TOKENIZER.vocabulary()[:4] == ("<pad>", "<bos>", "<eos>", "<0x00>")
