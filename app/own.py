@@ -4,11 +4,11 @@ import re
 
 import streamlit as st
 
-from app.models import TITLES, added, chosen, kind_of
+from app.models import TITLES, added, chosen, describe, kind_of
 from app.text import literal
 from app.training import DONE, runs
 from app.uploads import MOST_MEGABYTES, read_upload
-from transformer import TASKS
+from transformer import TASKS, Checkpoint, Task
 
 OWN = "own-runs"
 _COOKIE = "transformer-workbench-runs"  # written by the Train panel, so that a reload knows its person's models
@@ -102,6 +102,17 @@ def _watch() -> None:
     st.caption(f"Your training goes on meanwhile. {'; '.join(said)}.")
 
 
+def is_own(checkpoint: Checkpoint, task: Task) -> bool:
+    """Whether a model that was chosen for a task is a person's own."""
+    return checkpoint is not chosen(task.name)
+
+
+def introduced(checkpoint: Checkpoint, mine: bool) -> str:
+    """One sentence: whose model is shown, its sizes and what was measured of it."""
+    said = describe(checkpoint)
+    return f"Your {said[0].lower()}{said[1:]}" if mine else said
+
+
 def upload() -> None:
     """Take a checkpoint in, or say why not."""
     with st.expander("Bring a trained model back"):
@@ -123,4 +134,4 @@ def upload() -> None:
             taken[file.file_id] = runs().keep(file.getvalue(), file.name), kind_of(checkpoint.task)
             remember(taken[file.file_id][0])
         title = TITLES[taken[file.file_id][1]]
-        st.success(literal(f"{file.name} is taken in. Choose it under “Model” on Decode or Attention, task {title}."))
+        st.success(literal(f"{file.name} is taken in. Choose it under “Model” on the other pages, task {title}."))
