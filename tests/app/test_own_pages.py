@@ -326,6 +326,24 @@ def test_one_that_is_gone_gives_way_with_a_message(pool: Runs, name: str) -> Non
     assert set(shown(app)) == {""}
 
 
+def test_one_that_was_followed_by_a_link_stays_on_the_next_page_until_it_is_gone(pool: Runs) -> None:
+    model_id = kept(pool)
+    app = opened(**{"model-reverse": model_id})
+    app.switch_page("../pages/masks.py").run()
+    del app.query_params["model-reverse"]  # as a click in the navigation does
+    app.switch_page("../pages/positions.py").run()
+    assert app.selectbox(key="model-reverse").value == model_id
+    assert app.query_params["model-reverse"] in (model_id, [model_id])
+    pool.known.clear()
+    (pool.root / model_id).rename(pool.root.parent / "gone")
+    del app.query_params["model-reverse"]
+    app.switch_page("../pages/saturation.py").run()
+    assert "The model chosen last is not kept any more" in app.info[0].value
+    assert set(shown(app)) == {""}
+    app.run()
+    assert not app.info
+
+
 @pytest.mark.parametrize("name", ["masks", "positions", "saturation"])
 def test_another_person_is_not_offered_it(pool: Runs, name: str) -> None:
     first, second = opened(), opened()
