@@ -301,7 +301,7 @@ def shown(app: AppTest) -> list[str]:
 
 def test_it_is_chosen_once_for_all_pages_and_is_in_every_link(pool: Runs) -> None:
     model_id = kept(pool)
-    app = opened()
+    app = opened(task="Reverse")
     app.session_state[own.OWN] = [model_id]
     app.run()
     app.selectbox(key="model-reverse").select(model_id).run()

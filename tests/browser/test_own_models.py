@@ -61,7 +61,7 @@ def go_to(page: Page, name: str) -> None:
 
 def expect_chosen(page: Page) -> None:
     expect(page.get_by_role("combobox", name="Model")).to_have_value(LABEL)
-    assert "model-reverse=" in page.url
+    page.wait_for_url("**model-reverse=*")
 
 
 def drawn(page: Page, panel: str, path: str) -> torch.Tensor:
