@@ -23,12 +23,12 @@ PANELS = {
     "schemes": "app.positions_sections:schemes_data",
     "sizes": "app.positions_sections:sizes_data",
     "saturation": "app.saturation_view:drawn_data",
-    "own": "app.saturation_view:own_data",
+    "own": "app.saturation_own:own_data",
     "runs": "app.saturation_view:runs_data",
     "train": "app.train_view:panel_block",
     "gradients": "app.gradients_view:panel_data",
 }
-OWN_MODELS = ("attention",)
+OWN_MODELS = ("attention", "masks", "order", "schemes", "sizes", "own")
 
 
 def address(panel: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from app.answers import asked_about
 from app.live import pack
 from app.masks_breaks import empty_rows, leaks, query_axis
-from app.masks_models import two_models
+from app.masks_models import is_causal, two_models
 from app.masks_run import (
     attention_arrays,
     masks,
@@ -20,9 +20,11 @@ from app.masks_run import (
     with_companions,
 )
 from app.masks_state import View, cell_name, checked, for_batch, within
-from app.models import shipped
+from app.models import chosen
+from app.own import introduced, is_own
 from transformer import MASKED_SOFTMAXES, Task, Trace
-from transformer.zoo import checkpoint_name
+
+OPEN = " It was trained without the causal mask."
 
 
 def batch_name(task: Task, src: list[int], draw: int) -> str:
@@ -36,18 +38,21 @@ def of_this_batch(task: Task, src: list[int], view: View, batch: Any) -> View:
     return view if own else replace(view, lengths=View().lengths, flips=())
 
 
-def panel_block(task: Task, src: list[int], wish: Mapping[str, Any]) -> bytes:
+def panel_block(task: Task, src: list[int], wish: Mapping[str, Any], model_id: str = "") -> bytes:
     """The block alone, for a question asked while a control is dragged."""
-    return panel_data(task, src, of_this_batch(task, src, checked(wish), wish.get("batch")), wish)[0]
+    return panel_data(task, src, of_this_batch(task, src, checked(wish), wish.get("batch")), wish, model_id)[0]
 
 
-def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) -> tuple[bytes, View]:
+def panel_data(
+    task: Task, src: list[int], view: View, wish: Mapping[str, Any], model_id: str = ""
+) -> tuple[bytes, View]:
     """The block that the panel draws, and the view as it is shown: no further than this batch goes.
 
     A wish with "whole" False, of a slider that moves, is answered without what breaks.
     """
-    checkpoint = shipped(checkpoint_name(task.name, 64, 4))
-    model, tokenizer = checkpoint.model, task.tokenizer
+    checkpoint = chosen(task.name, model_id)
+    mine = is_own(checkpoint, task)
+    model, config, tokenizer = checkpoint.model, checkpoint.config, task.tokenizer
     full = with_companions(task, src, view.draw)
     longest = [len(one) for one in full]
     lengths = [m if n is None else min(n, m) for n, m in zip(view.lengths, longest, strict=True)]
@@ -55,8 +60,8 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
     S, T = batch.src.shape[1], batch.tgt.shape[1]
     view = for_batch(view, longest, T, tokenizer.vocab_size)
     n_read = int(batch.tgt_lengths[view.sentence])
-    n_rows = S if view.attend == "encoder" else T
-    view = within(view, checkpoint.config.n_decoder_layers, checkpoint.config.n_heads, n_rows, n_read)
+    n_layers, n_rows = (config.n_encoder_layers, S) if view.attend == "encoder" else (config.n_decoder_layers, T)
+    view = within(view, n_layers, config.n_heads, n_rows, n_read)
 
     whole, at, edited = wish.get("whole") is not False, view.sentence, bool(view.flips) or not view.causal
     usual_trace = trace = Trace()
@@ -84,7 +89,7 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
             "token_shown": token,
             "batch": batch_name(task, src, view.draw),  # comes back with each wish
         },
-        "ask": asked_about("masks", task.name, src),
+        "ask": {**asked_about("masks", task.name, src), "model": model_id},
         "count": wish.get("count", 0),
         "full": longest,
         "lengths": lengths,
@@ -93,7 +98,10 @@ def panel_data(task: Task, src: list[int], view: View, wish: Mapping[str, Any]) 
         "targets": [_labels(task, row) for row in batch.tgt.tolist()],
         "written": _labels(task, batch.written[at].tolist()),
         "vocabulary": tokenizer.vocabulary(),
-        "heads": checkpoint.config.n_heads,
+        "heads": config.n_heads,
+        "scaled": config.scale_scores,
+        "own": mine,
+        "status": f"{introduced(checkpoint, mine)}{'' if is_causal(checkpoint) else OPEN}",
         "edited": edited,
         "whole": whole,
     }

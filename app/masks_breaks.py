@@ -48,26 +48,28 @@ def empty_rows(record: AttentionRecord, sentence: int, head: int, row: int) -> d
     return {"empty_weights": torch.stack(weights).numpy(), "empty_numbers": torch.stack(numbers).numpy()}
 
 
-def query_axis(model: Transformer, batch: Sentences, logits: Tensor, trace: Trace) -> dict[str, float]:
+def query_axis(model: Transformer, batch: Sentences, logits: Tensor, trace: Trace) -> dict[str, float | None]:
     """What it does to hide padding on the query axis too; logits and trace are those of the usual masks.
 
     rows, of them hidden; nan_1, nan_2: rows of NaN after the first and the second attention with -inf: a hidden
-    row is NaN at once, and 0 times NaN carries it to every row beside it; change: with our zeros, the largest
-    change of any logit at a real target position.
+    row is NaN at once, and 0 times NaN carries it to every row beside it. nan_2 is None for an encoder of one layer.
+    change: with our zeros, the largest change of any logit at a real target position.
     """
     keys = padding_mask(batch.src_lengths, batch.src.shape[1])
     both = keys & keys.transpose(-2, -1)
-    first, second = (trace.attention[AttentionSite("encoder", layer, "self")] for layer in (0, 1))
+    first, second = (trace.attention.get(AttentionSite("encoder", layer, "self")) for layer in (0, 1))
     minus_infinity = next(iter(MASKED_SOFTMAXES.values()))
     nan_1 = (minus_infinity(first.scores, both) @ first.v).isnan().any(-1).any(1)  # (B, S)
-    poisoned = second.v.masked_fill(nan_1[:, None, :, None], torch.nan)
-    nan_2 = (second.weights @ poisoned).isnan().any(-1).any(1)
+    nan_2 = None
+    if second:
+        poisoned = second.v.masked_fill(nan_1[:, None, :, None], torch.nan)
+        nan_2 = int((second.weights @ poisoned).isnan().any(-1).any(1).sum())
     hidden_twice = run(model, batch, replace(masks(batch, causal=True), encoder=both))
     real = torch.arange(batch.tgt.shape[1]) < batch.tgt_lengths.unsqueeze(1)
     return {
         "rows": nan_1.numel(),
         "hidden": int((~keys).sum()),
         "nan_1": int(nan_1.sum()),
-        "nan_2": int(nan_2.sum()),
+        "nan_2": nan_2,
         "change": float((hidden_twice - logits).abs().amax(-1)[real].max()),
     }

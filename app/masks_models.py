@@ -88,5 +88,6 @@ def on_one(
 
 
 def is_causal(checkpoint: Checkpoint) -> bool:
-    """Whether it was trained with the causal mask."""
-    return checkpoint.training["settings"].get("causal", True)
+    """Whether it was trained with the causal mask, as far as its file says so: own files may say anything."""
+    settings = checkpoint.training.get("settings")
+    return not isinstance(settings, dict) or settings.get("causal") is not False

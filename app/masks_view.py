@@ -22,26 +22,26 @@ from transformer import (
 KEY, VIEW = "masks", "masks-view"  # VIEW holds the view and the batch that it was chosen for
 
 
-def show(task: Task, src: list[int]) -> None:
-    """Draw the panel for a source; the view comes from this page's link, then from what the person chose."""
+def show(task: Task, src: list[int], model_id: str = "") -> None:
+    """Draw the panel for a source and the chosen model; the view comes from this page's link, then from the person."""
     prepare()
     if VIEW not in st.session_state:
         view, changed = from_link(st.query_params)
         st.session_state[VIEW] = (view, batch_name(task, src, view.draw))
         if changed:
             st.info(literal(" ".join(changed)))
-    _panel(task, src)
+    _panel(task, src, model_id)
     _why()
     code(padding_mask, causal_mask, attention_weights, leak, *list(MASKED_SOFTMAXES.values())[:-1],
          weights_and_gradients, teacher_forced_loss)  # fmt: skip
 
 
 @st.fragment
-def _panel(task: Task, src: list[int]) -> None:
+def _panel(task: Task, src: list[int], model_id: str) -> None:
     """Runs again, alone, when a control is let go; while it is dragged, app.answers answers."""
     commit = (st.session_state.get(KEY) or {}).get("commit") or {}
     view, batch = (checked(commit), commit.get("batch")) if commit else st.session_state[VIEW]
-    data, view = panel_data(task, src, of_this_batch(task, src, view, batch), commit)
+    data, view = panel_data(task, src, of_this_batch(task, src, view, batch), commit, model_id)
     st.session_state[VIEW] = (view, batch_name(task, src, view.draw))
     masks_panel(key=KEY, data=data, on_commit_change=lambda: None)
     _write_link()

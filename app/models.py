@@ -19,7 +19,6 @@ from transformer import (
     TranslationTask,
     greedy_decode,
     load_checkpoint,
-    without_positions,
 )
 from transformer.checkpoint import read_header
 from transformer.train.__main__ import QUICK_CONFIG
@@ -36,12 +35,6 @@ def shipped(name: str) -> Checkpoint:
     """A checkpoint of assets/checkpoints by name. The model is shared: it is only ever read."""
     torch.set_num_threads(1)  # a second thread makes small passes slower whenever a core is busy
     return load_checkpoint(CHECKPOINTS / f"{name}.safetensors")
-
-
-@st.cache_resource(show_spinner=False)
-def shipped_without_positions(name: str) -> Transformer:
-    """The same weights with the positions left out; shared too."""
-    return without_positions(shipped(name).model)
 
 
 def chosen(task: str, model_id: str = "") -> Checkpoint:
@@ -83,7 +76,7 @@ def added(task: str) -> tuple[str, ...]:
 
 def _kind_in(name: str) -> str:
     with suppress(ValueError, OSError):  # no checkpoint of ours: nothing to offer
-        task = read_header(CHECKPOINTS / f"{name}.safetensors")[1]
+        task = str(read_header(CHECKPOINTS / f"{name}.safetensors")[1].get("name"))
         return TRANSLATION if task == "marian" else task
     return ""
 

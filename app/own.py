@@ -4,14 +4,14 @@ import re
 
 import streamlit as st
 
-from app.models import TITLES, added, chosen, kind_of
+from app.models import TITLES, TRANSLATION, added, chosen, describe, kind_of
 from app.text import literal
 from app.training import DONE, runs
 from app.uploads import MOST_MEGABYTES, read_upload
-from transformer import TASKS
+from transformer import TASKS, Checkpoint, Task
 
 OWN = "own-runs"
-_COOKIE = "transformer-workbench-runs"  # written by the Train panel, so that a reload knows its person's models
+_COOKIE = "transformer-workbench-runs"  # written by the Train panel too, so that a reload knows its person's models
 _SHIPPED = "shipped"
 
 
@@ -40,18 +40,20 @@ def own_runs() -> list[str]:
 
 def model_choice(task: str) -> str:
     """Draw the choice of models of a task, if there are several; return the id, "" for the shipped one."""
+    # Link and memory are kept by hand: a bound selectbox would put its whole line into the link.
     key = f"model-{task}"
-    linked = st.query_params.get(key, _SHIPPED)
-    labels = {_SHIPPED: "Shipped", **_labels(task, linked)}
-    if linked not in labels:
-        st.info("The model in the link is not kept any more: this is the shipped one.")
-        del st.query_params[key]
+    memory = f"last-{key}"
+    linked = st.query_params.get(key)
+    last = linked or st.session_state.get(memory, _SHIPPED)
+    labels = {_SHIPPED: "Shipped", **_labels(task, last)}
+    if last not in labels:
+        which = "in the link" if linked else "chosen last"
+        st.info(f"The model {which} is not kept any more: this is the shipped one.")
+        st.query_params.pop(key, None)
+        last = st.session_state[memory] = _SHIPPED
     _under_way()
     if len(labels) == 1:
         return ""
-    # Link and memory are kept by hand: a bound selectbox would put its whole line into the link.
-    memory = f"last-{key}"
-    last = linked if linked != _SHIPPED else st.session_state.get(memory, _SHIPPED)
     current = st.session_state.get(key, last)
     st.session_state[key] = current if current in labels else _SHIPPED  # said anew: another page's box is another one
     picked = st.selectbox("Model", list(labels), format_func=labels.get, key=key, width=440)
@@ -64,10 +66,10 @@ def model_choice(task: str) -> str:
     return picked
 
 
-def _labels(task: str, linked: str) -> dict[str, str]:
-    """A line for each added model of the task, each own one, and the one in the link, whoever trained it."""
+def _labels(task: str, last: str) -> dict[str, str]:
+    """A line for each added model of the task, each own one, and the one chosen last or in the link, whoever's."""
     labels = {name: name for name in added(task)}
-    for model_id in dict.fromkeys([*reversed(own_runs()), linked]):
+    for model_id in dict.fromkeys([*reversed(own_runs()), last]):
         run_id = model_id.partition("@")[0]
         checkpoint = chosen(task, model_id)
         if model_id in labels or checkpoint is chosen(task):  # it is gone, has no weights yet, or is of another task
@@ -102,6 +104,17 @@ def _watch() -> None:
     st.caption(f"Your training goes on meanwhile. {'; '.join(said)}.")
 
 
+def is_own(checkpoint: Checkpoint, task: Task) -> bool:
+    """Whether a model that was chosen for a task is a person's own."""
+    return checkpoint is not chosen(task.name)
+
+
+def introduced(checkpoint: Checkpoint, mine: bool) -> str:
+    """One sentence: whose model is shown, its sizes and what was measured of it."""
+    said = describe(checkpoint)
+    return f"Your {said[0].lower()}{said[1:]}" if mine else said
+
+
 def upload() -> None:
     """Take a checkpoint in, or say why not."""
     with st.expander("Bring a trained model back"):
@@ -122,5 +135,9 @@ def upload() -> None:
                 return
             taken[file.file_id] = runs().keep(file.getvalue(), file.name), kind_of(checkpoint.task)
             remember(taken[file.file_id][0])
-        title = TITLES[taken[file.file_id][1]]
-        st.success(literal(f"{file.name} is taken in. Choose it under “Model” on Decode or Attention, task {title}."))
+        ids = ".".join(own_runs()[-8:])
+        cookie = f"{_COOKIE}={ids}; path=/; max-age=21600; samesite=strict"
+        st.html(f"<script>document.cookie = {cookie!r}</script>", unsafe_allow_javascript=True)
+        kind = taken[file.file_id][1]
+        where = "on Decode or Attention" if kind == TRANSLATION else "on the other pages"
+        st.success(literal(f"{file.name} is taken in. Choose it under “Model” {where}, task {TITLES[kind]}."))

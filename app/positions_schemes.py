@@ -19,24 +19,24 @@ from transformer import (
     sinusoidal_encoding,
 )
 
-SHOWN = 40  # positions
+SHOWN = 40  # positions, if the learned table has as many
 SCHEMES = [(init, scale) for init in ("normal", "scaled", "xavier") for scale in (True, False)]
 
 
 def schemes(learned: Tensor, draw: int) -> dict[str, np.ndarray]:
-    """One random query and key at T = SHOWN positions, three ways: sinusoids added, a learned table added, rotary.
+    """One random query and key at T positions, three ways: sinusoids added, a learned table added, rotary.
 
-    From a learned table (at least T, d): added (2, T, d), the two tables; turned (T, d), the query as rotary
-    positions turn it; scores (3, T, T); spread (3,), the scores' largest spread along a diagonal; alone (2,),
-    that of the tables' own products.
+    From a learned table (max_len, d), d even; T is SHOWN, or max_len if that is less. added (2, T, d), the two
+    tables; turned (T, d), the query as rotary positions turn it; scores (3, T, T); spread (3,), the scores' largest
+    spread along a diagonal; alone (2,), that of the tables' own products.
     """
-    d = learned.shape[1]
+    T, d = min(SHOWN, len(learned)), learned.shape[1]
     q, k = torch.randn(2, d, generator=torch.Generator().manual_seed(draw), dtype=torch.float64)
-    tables = torch.stack((sinusoidal_encoding(SHOWN, d, torch.float64), learned[:SHOWN].double()))
-    scores = torch.stack([*(added_scores(q, k, table) for table in tables), rotary_scores(q, k, SHOWN)])
+    tables = torch.stack((sinusoidal_encoding(T, d, torch.float64), learned[:T].double()))
+    scores = torch.stack([*(added_scores(q, k, table) for table in tables), rotary_scores(q, k, T)])
     shown = {
         "added": tables,
-        "turned": rotate(q.expand(SHOWN, -1)),
+        "turned": rotate(q.expand(T, -1)),
         "scores": scores,
         "spread": torch.stack([diagonals(matrix)[1].max() for matrix in scores]),
         "alone": torch.stack([diagonals(table @ table.T)[1].max() for table in tables]),
@@ -75,5 +75,10 @@ def trained_sizes(checkpoint: Checkpoint) -> tuple[float, float]:
     """Root mean squares of a trained encoder's two summands: over its symbols, and over the positions it was taught."""
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     symbols = torch.arange(tokenizer.eos_id + 1, tokenizer.vocab_size).unsqueeze(1)
-    taught = torch.zeros(1, checkpoint.task.max_source, dtype=torch.long)
-    return embedding_rms(model, symbols)[0], embedding_rms(model, taught)[1]
+    places = torch.zeros(1, taught(checkpoint), dtype=torch.long)
+    return embedding_rms(model, symbols)[0], embedding_rms(model, places)[1]
+
+
+def taught(checkpoint: Checkpoint) -> int:
+    """How many source positions its training reached, as far as its file says so: own files may say anything."""
+    return min(int(checkpoint.task.max_source), checkpoint.config.max_len)

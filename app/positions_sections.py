@@ -8,9 +8,10 @@ import streamlit as st
 from app.answers import asked_about
 from app.code import code
 from app.live import order_panel, pack, schemes_panel, sizes_panel
-from app.models import shipped, shipped_without_positions, trained
+from app.models import chosen, shipped, trained
+from app.own import introduced, is_own
 from app.positions_order import reordered
-from app.positions_schemes import SCHEMES, SHOWN, schemes, sizes, trained_sizes
+from app.positions_schemes import SCHEMES, SHOWN, schemes, sizes, taught, trained_sizes
 from app.positions_session import keep_order, take_commit, write_link
 from app.positions_state import NUMBERS, checked, order_of
 from transformer import (
@@ -31,10 +32,10 @@ LEARNED = checkpoint_name("reverse", 64, 4, positional="learned")
 _SHORT = {"normal": "N(0, 1)", "scaled": "N(0, 1/d)", "xavier": "Xavier"}
 
 
-def order_section(task: Task, src: list[int]) -> None:
+def order_section(task: Task, src: list[int], model_id: str) -> None:
     """The person's own tokens in another order."""
     st.subheader("Without positions, order is nothing", anchor=False)
-    _order(task, src)
+    _order(task, src, model_id)
     st.write(
         "The same trained weights twice, once with their positions left out. Without them, reordering the tokens "
         "reorders the outputs and changes nothing else: the encoder is **equivariant**. Not invariant: each token's "
@@ -46,34 +47,35 @@ def order_section(task: Task, src: list[int]) -> None:
 
 
 @st.fragment
-def _order(task: Task, src: list[int]) -> None:
+def _order(task: Task, src: list[int], model_id: str) -> None:
     wish = take_commit("order", ("order",))
-    order_panel(key="order", data=order_data(task, src, wish), on_commit_change=lambda: None)
+    order_panel(key="order", data=order_data(task, src, wish, model_id), on_commit_change=lambda: None)
     keep_order(len(src))
     write_link()
 
 
-def order_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> bytes:
-    """The outputs of both models for the source in its order and in the wished one."""
+def order_data(task: Task, src: list[int], wish: Mapping[str, Any], model_id: str = "") -> bytes:
+    """The chosen model's outputs with and without positions, for the source in its order and in the wished one."""
     order = order_of(checked(wish), len(src))
-    name = checkpoint_name(task.name, 64, 4)
-    checkpoint = shipped(name)
-    arrays = reordered(shipped_without_positions(name), checkpoint.model, src, order)
+    checkpoint = chosen(task.name, model_id)
+    arrays = reordered(checkpoint.model, src, order)
     header = {
         "view": {"order": order},
-        "ask": asked_about("order", task.name, src),
+        "ask": {**asked_about("order", task.name, src), "model": model_id},
         "count": wish.get("count", 0),
         "tokens": task.tokenizer.labels(src),
         "width": checkpoint.config.d_model,
+        "positional": checkpoint.config.positional,
+        "status": introduced(checkpoint, is_own(checkpoint, task)),
         "apart": arrays.pop("apart").tolist(),
     }
     return pack(header, arrays)
 
 
-def schemes_section(task: Task, src: list[int]) -> None:
+def schemes_section(task: Task, src: list[int], model_id: str) -> None:
     """Sinusoidal, learned and rotary positions side by side."""
     st.subheader("Three ways to put them in", anchor=False)
-    _schemes(task, src)
+    _schemes(task, src, model_id)
     st.write(
         "One query and one key, drawn at random, stand at every pair of positions p and r. Products of two sinusoids "
         "depend on p − r alone, but once they are added to tokens the cross terms q·PE(r) and PE(p)·k depend on each "
@@ -88,35 +90,55 @@ def schemes_section(task: Task, src: list[int]) -> None:
 
 
 @st.fragment
-def _schemes(task: Task, src: list[int]) -> None:
+def _schemes(task: Task, src: list[int], model_id: str) -> None:
     wish = take_commit("schemes", ("draw",))
-    schemes_panel(key="schemes", data=schemes_data(task, src, wish), on_commit_change=lambda: None)
+    schemes_panel(key="schemes", data=schemes_data(task, src, wish, model_id), on_commit_change=lambda: None)
     write_link()
 
 
-def schemes_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> bytes:
-    """The scores of one draw under each scheme; of the source nothing is shown."""
+def schemes_data(task: Task, src: list[int], wish: Mapping[str, Any], model_id: str = "") -> bytes:
+    """The scores of one draw under each scheme; of the source nothing is shown.
+
+    The learned table is that of the chosen model, if it has one that splits into pairs, else a shipped one.
+    """
     view = checked(wish)
-    checkpoint = shipped(LEARNED)
-    arrays = schemes(checkpoint.model.src_embedding.position.weight.detach(), view.draw)
+    own = chosen(task.name, model_id)
+    suits = own.config.positional == "learned" and own.config.d_model % 2 == 0
+    checkpoint = own if suits else shipped(LEARNED)
+    learned = checkpoint.model.src_embedding.position.weight.detach()
+    arrays = schemes(learned, view.draw)
     header = {
         "view": {"draw": view.draw},
-        "ask": asked_about("schemes", task.name, src),
+        "ask": {**asked_about("schemes", task.name, src), "model": model_id},
         "count": wish.get("count", 0),
         "draws": len(NUMBERS["draw"]),
-        "positions": SHOWN,
+        "positions": min(SHOWN, len(learned)),
         "width": checkpoint.config.d_model,
-        "taught": checkpoint.task.max_source,
+        "taught": taught(checkpoint),
+        "own": _of_own(own) if is_own(own, task) else "",
         "spread": arrays.pop("spread").tolist(),
         "alone": arrays.pop("alone").tolist(),
     }
     return pack(header, arrays)
 
 
-def sizes_section(task: Task, src: list[int]) -> None:
+def _of_own(own: Checkpoint) -> str:
+    """Which of the three ways a person's own model goes."""
+    width = own.config.d_model
+    return {
+        "sinusoidal": "Your model adds sinusoids, the first of these.",
+        "learned": "Your model adds a learned table, and the one shown is its own."
+        if width % 2 == 0
+        else f"Your model’s learned table is {width} wide, which makes no pairs: the one shown is a shipped model’s.",
+        "rotary": f"Your model turns q and k, the last of these, {own.config.head_width} dimensions in each head.",
+        "none": "Your model has no positions of any kind.",
+    }[own.config.positional]
+
+
+def sizes_section(task: Task, src: list[int], model_id: str) -> None:
     """How large the two summands of Eq. 2.7 are."""
     st.subheader("Why embeddings are multiplied by √d_model", anchor=False)
-    _sizes(task, src)
+    _sizes(task, src, model_id)
     st.write(
         "Tokens and positions are added, so they should be of one size. Positions have root mean square √½ at any "
         "width. Embeddings drawn small, N(0, 1/d), need the factor √d to reach 1 (001, Embeddings and the Output "
@@ -128,13 +150,13 @@ def sizes_section(task: Task, src: list[int]) -> None:
 
 
 @st.fragment
-def _sizes(task: Task, src: list[int]) -> None:
+def _sizes(task: Task, src: list[int], model_id: str) -> None:
     wish = take_commit("sizes", ("width", "words"))
-    sizes_panel(key="sizes", data=sizes_data(task, src, wish), on_commit_change=lambda: None)
+    sizes_panel(key="sizes", data=sizes_data(task, src, wish, model_id), on_commit_change=lambda: None)
     write_link()
 
 
-def sizes_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> bytes:
+def sizes_data(task: Task, src: list[int], wish: Mapping[str, Any], model_id: str = "") -> bytes:
     """Root mean squares at one width; of the source nothing is shown."""
     view = checked(wish)
     arrays = sizes(view.width, view.words)
@@ -148,12 +170,14 @@ def sizes_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> bytes:
         }
         for i, (init, scale) in enumerate(SCHEMES)
     ]
-    for name, checkpoint in _trained_of(view.width):
+    own = chosen(task.name, model_id)
+    yours = [(f"yours: d_model {own.config.d_model}", own)] if is_own(own, task) else []
+    for name, checkpoint in [*_trained_of(view.width), *yours]:
         token, position = trained_sizes(checkpoint)
         rows.append({"name": name, "expected": None, "measured": token, "positions": position, "trained": True})
     header = {
         "view": {"width": view.width, "words": view.words},
-        "ask": asked_about("sizes", task.name, src),
+        "ask": {**asked_about("sizes", task.name, src), "model": model_id},
         "count": wish.get("count", 0),
         "widths": NUMBERS["width"],
         "vocabularies": NUMBERS["words"],

@@ -27,8 +27,8 @@ from transformer import (
 KEY = "positions"
 
 
-def show(task: Task, src: list[int]) -> None:
-    """Draw the page for a source; the view comes from its link, then from what the person chose."""
+def show(task: Task, src: list[int], model_id: str = "") -> None:
+    """Draw the page for a source and the chosen model; the view comes from its link, then from the person."""
     prepare()
     open_view(len(src))
     _encoding(task, src)
@@ -64,9 +64,9 @@ def show(task: Task, src: list[int]) -> None:
         nearest_positions,
         float32_encoding,
     )
-    order_section(task, src)
-    schemes_section(task, src)
-    sizes_section(task, src)
+    order_section(task, src, model_id)
+    schemes_section(task, src, model_id)
+    sizes_section(task, src, model_id)
     write_link()
 
 

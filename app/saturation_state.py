@@ -12,6 +12,7 @@ from transformer.scaling import INITS, SIZES
 from transformer.zoo import recipes
 
 # Those that differ in task and sizes alone, not in their positions or masks.
+CHOSEN = "the chosen one"  # above the page: the person's own, or else the task's usual one
 MODELS = tuple(name for name in recipes() if re.fullmatch(r"[a-z]+-d\d+-h\d+(-k\d+)?", name))
 
 
@@ -34,7 +35,7 @@ class DrawView:
 class ModelView:
     """A model's own q and k: of the person's sequence or of a batch, trained or as it was before."""
 
-    model: str = _one_of("reverse-d64-h4", MODELS)
+    model: str = _one_of(CHOSEN, (CHOSEN, *MODELS))
     learned: str = _one_of("trained", ("trained", "untrained"))
     sample: str = _one_of("own", ("own", "batch"))
     site: str = _one_of("cross", list(KINDS))
@@ -105,6 +106,6 @@ def sizes(name: str) -> tuple[int, int, int]:
     return width, count, int(own[0][1:]) if own else width // count
 
 
-def model_for(task: str, view: ModelView) -> str:
-    """The chosen model if it is one of this task's, else the task's usual one."""
-    return view.model if view.model in models_of(task) else f"{task}-d64-h4"
+def usual(task: str) -> str:
+    """The model that a task is shown with where none is asked for."""
+    return f"{task}-d64-h4"

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from app.answers import asked_about
 from app.code import code
 from app.live import own_panel, pack, runs_panel, saturation_panel
-from app.models import describe, shipped, untrained
 from app.runtime import prepare
-from app.saturation_run import NUMBERS, QUANTITIES, WIDTHS, measured, of_batch, of_sequence, one_row, theory
+from app.saturation_own import own_data
+from app.saturation_run import QUANTITIES, WIDTHS, measured, one_row, theory
 from app.saturation_state import (
+    CHOSEN,
     DrawView,
     ModelView,
     RunView,
@@ -22,9 +22,6 @@ from app.saturation_state import (
     checked,
     from_link,
     link,
-    model_for,
-    models_of,
-    sizes,
 )
 from app.saturation_words import NOTES, about_runs, equations
 from app.text import literal
@@ -59,22 +56,26 @@ DRAWN_BY = (
     expected_entropy,
     expected_largest,
 )
+SEEN = "own-model"
 PANELS: dict[str, type] = {"saturation": DrawView, "own": ModelView, "runs": RunView}
 
 
-def show(task: Task, src: list[int]) -> None:
-    """Draw the page; each panel's choices come from the link first, then from what the person chose."""
+def show(task: Task, src: list[int], model_id: str = "") -> None:
+    """Draw the page for a source and the chosen model; panels' choices come from the link, then from the person."""
     prepare()
     for key, kind in PANELS.items():
         if _store(key) not in st.session_state:
             st.session_state[_store(key)], changed = from_link(kind, st.query_params)
             if changed:
                 st.info(literal(" ".join(changed)))
+    if st.session_state.setdefault(SEEN, model_id) != model_id:  # another one is chosen: the slider goes there
+        st.session_state[_store("own")] = replace(st.session_state[_store("own")], model=CHOSEN)
+    st.session_state[SEEN] = model_id
     _drawn(task, src)
     equations()
     code(*DRAWN_BY)
     st.subheader("Your model’s own q and k", anchor=False)
-    _own(task, src)
+    _own(task, src, model_id)
     code(head_saturation)
     st.subheader("Trained without the division", anchor=False)
     _runs(task, src)
@@ -104,32 +105,9 @@ def drawn_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> bytes:
 
 
 @st.fragment
-def _own(task: Task, src: list[int]) -> None:
-    _mount("own", own_panel, own_data(task, src, _chosen("own")))
-
-
-def own_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> bytes:
-    """The numbers of every head of one trained model, and of the same sizes untrained."""
-    view = checked(ModelView, wish)
-    name = model_for(task.name, view)
-    view = replace(view, model=name)
-    models = [{"name": one, "d_k": sizes(one)[2], "label": _label(one)} for one in models_of(task.name)]
-    checkpoint, blank = shipped(name), untrained(task.name, *sizes(name))
-    arrays: dict[str, np.ndarray] = {}
-    for learned, model in (("trained", checkpoint.model), ("untrained", blank)):
-        found = of_sequence(model, task, src) if view.sample == "own" else _of_batch(name, learned)
-        arrays |= {f"{learned}-{site}": numbers for site, numbers in found.items()}
-    most = max(task.max_source, task.max_target + 1, len(src) + 1)
-    header = {
-        "view": asdict(view),
-        "ask": asked_about("own", task.name, src),
-        "count": wish.get("count", 0),
-        "models": models,
-        "numbers": NUMBERS,
-        "keys": most,
-        "status": describe(checkpoint),
-    }
-    return pack(header, arrays)
+def _own(task: Task, src: list[int], model_id: str) -> None:
+    place = f"own-{model_id}"  # another model begins with a panel of its own
+    _mount("own", own_panel, own_data(task, src, _chosen("own", place), model_id), place)
 
 
 @st.fragment
@@ -154,24 +132,19 @@ def runs_data(task: Task, src: list[int], wish: Mapping[str, Any]) -> bytes:
     return pack(header, {})
 
 
-def _label(name: str) -> str:
-    d_model, heads, d_k = sizes(name)
-    return f"{d_k}  ({heads} head{'s' if heads > 1 else ''}, d_model {d_model})"
-
-
 def _store(key: str) -> str:
     return f"{key}-view"
 
 
-def _chosen(key: str) -> dict[str, Any]:
-    """What a panel was left at, or its view so far."""
-    wish = (st.session_state.get(key) or {}).get("commit") or asdict(st.session_state[_store(key)])
+def _chosen(key: str, place: str | None = None) -> dict[str, Any]:
+    """What a panel was left at, or its view so far. place: the component's key, if it is not the panel's name."""
+    wish = (st.session_state.get(place or key) or {}).get("commit") or asdict(st.session_state[_store(key)])
     st.session_state[_store(key)] = checked(PANELS[key], wish)
     return wish
 
 
-def _mount(key: str, panel: Any, data: bytes) -> None:
-    panel(key=key, data=data, on_commit_change=lambda: None)
+def _mount(key: str, panel: Any, data: bytes, place: str | None = None) -> None:
+    panel(key=place or key, data=data, on_commit_change=lambda: None)
     _write_link(key)
 
 
@@ -189,13 +162,6 @@ def _write_link(key: str) -> None:
 _one_row = st.cache_resource(one_row, show_spinner=False, max_entries=50)
 _measured = st.cache_resource(measured, show_spinner=False, max_entries=50)
 _theory = st.cache_resource(theory, show_spinner=False)
-
-
-@st.cache_resource(show_spinner=False)
-def _of_batch(name: str, learned: str) -> dict[str, np.ndarray]:
-    checkpoint = shipped(name)
-    model = checkpoint.model if learned == "trained" else untrained(checkpoint.task.name, *sizes(name))
-    return of_batch(model, checkpoint.task)
 
 
 @st.cache_resource(show_spinner=False)

@@ -1,7 +1,11 @@
 """A model from a person's own file: what is refused, and in which words."""
 
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from transformer import TASKS, Checkpoint, MarianTask, TransformerConfig, TranslationTask, load_checkpoint
 from transformer.checkpoint import read_header
@@ -31,8 +35,8 @@ def read_upload(contents: bytes, name: str) -> Checkpoint:
         path = Path(folder) / "model.safetensors"
         path.write_bytes(contents)
         try:
-            config, task = read_header(path)
-            _check(config, task, name)
+            config, said = read_header(path)
+            _check(config, said, name)
             checkpoint = load_checkpoint(path)
         except ValueError as error:
             said = str(error).replace(str(path), name)
@@ -45,14 +49,19 @@ def read_upload(contents: bytes, name: str) -> Checkpoint:
 
 
 def _check_symbols(checkpoint: Checkpoint, name: str) -> None:
-    task, config = checkpoint.task.name, checkpoint.config
-    ours = TASKS[task]().tokenizer.vocabulary()
+    task, config = TASKS[checkpoint.task.name](), checkpoint.config
+    ours = task.tokenizer.vocabulary()
     theirs = checkpoint.tokenizer.vocabulary()
     if theirs != ours or {config.src_vocab_size, config.tgt_vocab_size} != {len(ours)}:
         raise ValueError(
             f"{name} knows {len(theirs)} symbols in its task, {config.src_vocab_size} in sources and "
-            f"{config.tgt_vocab_size} in targets; the task {task} has {len(ours)} here."
+            f"{config.tgt_vocab_size} in targets; the task {task.name} has {len(ours)} here."
         )
+    batch = task.batch(64, torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        logits = checkpoint.model(batch.src, batch.tgt_in, batch.src_mask, batch.tgt_mask)
+    if not logits.isfinite().all():
+        raise ValueError(f"{name} answers with numbers that are not finite.")
 
 
 def _check_translator(checkpoint: Checkpoint, name: str) -> None:
@@ -74,8 +83,9 @@ def _check_translator(checkpoint: Checkpoint, name: str) -> None:
         raise ValueError(f"{name} has a title, a prompt or an example that is no short text.")
 
 
-def _check(config: TransformerConfig, task: str, name: str) -> None:
-    """Before anything of the file's sizes is built."""
+def _check(config: TransformerConfig, said: dict[str, Any], name: str) -> None:
+    """Before anything of the file's sizes is built. said: of its task."""
+    task = str(said.get("name"))
     translates = task in (TranslationTask.name, MarianTask.name)
     if task not in TASKS and not translates:
         known = ", ".join((*TASKS, TranslationTask.name, MarianTask.name))
@@ -90,6 +100,10 @@ def _check(config: TransformerConfig, task: str, name: str) -> None:
     if translates:
         return
     made = TASKS[task]()
+    for field, usual in asdict(made).items():
+        value = said.get(field, usual)
+        if type(value) is not int or value > _MOST["max_len"]:
+            raise ValueError(f"{name} has {field} {value!r} in its task; whole numbers up to {_MOST['max_len']:,} fit.")
     needed = 2 * max(made.max_source, made.max_target) + 3  # the pages show sources of twice the length
     if config.max_len < needed:
         raise ValueError(f"{name} has max_len {config.max_len}; the pages of this task need at least {needed}.")

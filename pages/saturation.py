@@ -2,7 +2,7 @@
 
 from app import saturation_view
 from app.frame import title
-from app.source import source_rows
+from app.source import chosen_run
 
 title("Saturation", "Why divide by √d_k?")
-saturation_view.show(*source_rows())
+saturation_view.show(*chosen_run())

@@ -79,10 +79,13 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     return Checkpoint(model, config, task, task.tokenizer, header["metrics"], header["training"])
 
 
-def read_header(path: str | Path) -> tuple[TransformerConfig, str]:
-    """The config and the task's name of a checkpoint, before a model of any size is built. Raises ValueError."""
+def read_header(path: str | Path) -> tuple[TransformerConfig, dict[str, Any]]:
+    """The config of a checkpoint and what it says of its task, before anything of any size is built.
+
+    Raises ValueError.
+    """
     _, header = _read(path, weights=False)
-    return _build(TransformerConfig, header["config"], path), str(header["task"].get("name"))
+    return _build(TransformerConfig, header["config"], path), header["task"]
 
 
 def load_training(path: str | Path, kind: type[Settings] = TrainSettings) -> tuple[Checkpoint, Settings, TrainState]:

@@ -63,6 +63,7 @@ class MasksPanel extends LivePanel {
 
   buildAttention() {
     const part = this.part("attend", "Scores before, weights after");
+    this.status = make("p", "tell quiet", part);
     const choices = make("div", "choices", part);
     this.showSentence = choiceOf(choices, "Sentence", { 0: "Sentence 1", 1: "Sentence 2", 2: "Sentence 3" }, (b) => this.choose({ sentence: Number(b) }));
     this.showKind = choiceOf(choices, "Attention", KIND_NAMES, (attend) => this.choose({ attend }));
@@ -144,7 +145,9 @@ class MasksPanel extends LivePanel {
   }
 
   setControls() {
-    const { lengths, full, vocabulary, read } = this.header, { view } = this;
+    const { lengths, full, vocabulary, read, scaled, status } = this.header, { view } = this;
+    this.status.textContent = status;
+    this.scores.title.textContent = scaled ? "Scores q·k / √d_k" : "Scores q·k, which this model does not divide";
     lengths.forEach((length, b) => {
       this.lengths[b].input.max = full[b];
       this.lengths[b].show(length, `${length} of ${full[b]}`);
@@ -261,13 +264,14 @@ class MasksPanel extends LivePanel {
     layEmpty(this.empty, softmaxes, this.array("empty_weights"), this.array("empty_numbers"), keys);
     this.queryAxis.textContent = axis.hidden === 0
       ? "Shorten a sentence, so that there is padding, and it is measured here."
-      : `Hide padding there too, and ${axis.nan_1} of the encoder's ${axis.rows} rows have no key left. With −∞ they are NaN after one attention, and ${axis.nan_2} rows after two, for 0 · NaN is NaN. With zeros nothing breaks, and nothing is gained: the logits at real tokens move by ${axis.change === 0 ? "exactly 0" : `at most ${small(axis.change)}`}, since nobody reads a padded row.`;
+      : `Hide padding there too, and ${axis.nan_1} of the encoder's ${axis.rows} rows have no key left. With −∞ they are NaN after one attention${axis.nan_2 === null ? ", the only one of this encoder" : `, and ${axis.nan_2} rows after two, for 0 · NaN is NaN`}. With zeros nothing breaks, and nothing is gained: the logits at real tokens move by ${axis.change === 0 ? "exactly 0" : `at most ${small(axis.change)}`}, since nobody reads a padded row.`;
   }
 
   drawModels() {
     const { pair } = this.header, percent = (name) => Math.max(...this.array(`${name}_ahead`).values).toFixed(3);
     layModels(this.models, pair);
-    this.modelsTold.textContent = `Where the answer lies among the inputs nothing is left to learn: without the mask the head that looks ahead most puts ${percent("open")} of its weight on the next token, the answer itself, as the treatise argues in 3.1. When the model decodes, that token is not there.`;
+    const shipped = this.header.own ? "Both are models that came with the app, d_model 64 with 4 heads: yours has no twin that was trained the other way. " : "";
+    this.modelsTold.textContent = `${shipped}Where the answer lies among the inputs nothing is left to learn: without the mask the head that looks ahead most puts ${percent("open")} of its weight on the next token, the answer itself, as the treatise argues in 3.1. When the model decodes, that token is not there.`;
     for (const [name, picture] of [["causal", this.honest], ["open", this.cheat]]) {
       const read = pair[name].read.map((token) => (token === "<pad>" ? "·" : token)), grid = { name: picture.title.textContent, weights: this.array(`${name}_weights`), rows: read, columns: read, shown: read.length, current: -1, hidden: name === "causal" ? afterRow : undefined };
       picture.draw(grid, this.shownValue, describeGrid(grid));

@@ -20,19 +20,21 @@ class OwnPanel extends LivePanel {
     this.showLearned = choiceOf(controls, "weights", { trained: "trained", untrained: "before training" }, (learned) => this.choose({ learned }));
     const box = make("div", "", root);
     this.figure = new Figure(box, "", 100);
-    sideLegend(box, "division undone");
+    this.legend = make("div", "", box);
     this.tell = make("p", "tell", root);
     this.status = make("p", "note quiet", root);
     this.resized = onNewWidth(root, () => this.header && this.draw());
   }
 
   show(settled) {
-    const { models, status } = this.header, at = models.findIndex(({ name }) => name === this.header.view.model);
+    const { models, status, divides } = this.header, at = models.findIndex(({ name }) => name === this.header.view.model);
     this.slider.input.max = models.length - 1;
     this.slider.row.hidden = models.length < 2; // a range of one value cannot be moved
     if (settled) this.slider.show(at, models[at].label);
     this.at = at;
     this.status.textContent = status;
+    this.legend.replaceChildren();
+    sideLegend(this.legend, divides ? "division undone" : "not divided, as in this model");
     this.draw();
   }
 
@@ -47,10 +49,11 @@ class OwnPanel extends LivePanel {
     const axis = { variance: SPREADS, gap: SPREADS, entropy: { min: 0, max: Math.log(this.header.keys), linear: true } }[number] ?? { min: 0, max: 1, linear: true };
     const theory = { variance: [1, d_k], gap: [2, 2 * d_k] }[number] ?? [];
     this.figure.title.textContent = `${SITE_NAMES[site]}-attention: ${NUMBER_NAMES[number]}, by layer and head`;
-    this.figure.height = 46 + layers * 60;
+    const across = acrossOf(heads, this.figure.canvas.parentElement.clientWidth), lines = Math.ceil(heads / across);
+    this.figure.height = 46 + layers * lines * 60;
     const rows = () => [["layer", "head", "divided", number], ...each(layers, heads).flatMap(([layer, head]) => [0, 1].map((side) => [layer + 1, head + 1, side ? "no" : "yes", of(layer, head, side)]))];
     const said = each(layers, heads).map(([layer, head]) => `layer ${layer + 1} head ${head + 1}: ${four(of(layer, head, 0))} divided, ${four(of(layer, head, 1))} not`);
-    this.figure.draw((pen, width, height, colours) => paintHeads(pen, width, height, { layers, heads, of, axis, theory }, colours), rows, this.at, `${this.figure.title.textContent}. ${said.join("; ")}.`);
+    this.figure.draw((pen, width, height, colours) => paintHeads(pen, width, height, { layers, heads, across, lines, of, axis, theory }, colours), rows, this.at, `${this.figure.title.textContent}. ${said.join("; ")}.`);
     const mean = (when, side) => {
       const all = this.array(`${when}-${site}`).values.filter((_, i) => i % (2 * numbers.length) === 2 * n + side);
       return four(all.reduce((a, b) => a + b, 0) / all.length);
@@ -70,9 +73,13 @@ function each(layers, heads) {
   return Array.from({ length: layers * heads }, (_, i) => [Math.floor(i / heads), i % heads]);
 }
 
+// How many heads stand side by side: all of them, unless that leaves no room for their numbers.
+const LEFT = 20, gapOf = (heads) => (heads > 4 ? 8 : 18);
+const acrossOf = (heads, width) => Math.min(heads, Math.max(1, Math.floor((width - LEFT + gapOf(heads)) / (34 + gapOf(heads)))));
+
 // A small axis for each head, layers down and heads across: blue with the division, orange without.
-function paintHeads(pen, width, height, { layers, heads, of, axis, theory }, colours) {
-  const left = 20, gap = heads > 4 ? 8 : 18, cell = (width - left - gap * (heads - 1)) / heads, pitch = 60;
+function paintHeads(pen, width, height, { layers, heads, across, lines, of, axis, theory }, colours) {
+  const left = LEFT, gap = gapOf(heads), cell = (width - left - gap * (across - 1)) / across, pitch = 60;
   const share = (value) => {
     const within = Math.min(Math.max(value, axis.min), axis.max);
     return axis.linear ? (within - axis.min) / (axis.max - axis.min || 1) : Math.log(within / axis.min) / Math.log(axis.max / axis.min);
@@ -88,8 +95,9 @@ function paintHeads(pen, width, height, { layers, heads, of, axis, theory }, col
   };
   const inkOf = (side) => `rgb(${(side ? colours.opposite : colours.ink).join()})`;
   for (const [layer, head] of each(layers, heads)) {
-    const x0 = left + head * (cell + gap) + 5, inner = cell - 10, y = 54 + layer * pitch, x = (value) => x0 + inner * share(value);
-    if (layer === 0) label(pen, cell < 48 ? `${head + 1}` : `head ${head + 1}`, x0, 8, "left", colours, { opacity: 0.65 });
+    const x0 = left + (head % across) * (cell + gap) + 5, inner = cell - 10, y = 54 + (layer * lines + Math.floor(head / across)) * pitch, x = (value) => x0 + inner * share(value);
+    if (lines > 1) label(pen, `${head + 1}`, x0, y + 15, "left", colours, { size: 10, opacity: 0.65 });
+    else if (layer === 0) label(pen, cell < 48 ? `${head + 1}` : `head ${head + 1}`, x0, 8, "left", colours, { opacity: 0.65 });
     if (head === 0) label(pen, String(layer + 1), 4, y, "left", colours, { opacity: 0.65 });
     line(x0, y, x0 + inner, y, colours.line, 1);
     theory.forEach((value, side) => line(x(value), y - 9, x(value), y + 9, inkOf(side), 1));
@@ -111,11 +119,12 @@ function paintHeads(pen, width, height, { layers, heads, of, axis, theory }, col
     });
   }
   const bottom = height - 14, inner = cell - 10;
-  for (let head = 0; head < heads; head++) {
+  const [low, high] = axis.linear ? ["0", String(Number(axis.max.toPrecision(3)))] : ["0.01", "10⁸"], style = { opacity: 0.6 };
+  if (cell < 70) return label(pen, `each from ${low} to ${high}`, left + 5, bottom, "left", colours, style);
+  for (let head = 0; head < across; head++) {
     const x0 = left + head * (cell + gap) + 5;
-    if (cell < 70 && head) continue;
-    label(pen, axis.linear ? "0" : "0.01", x0, bottom, "left", colours, { opacity: 0.6 });
-    label(pen, axis.linear ? String(Number(axis.max.toPrecision(3))) : "10⁸", x0 + inner, bottom, "right", colours, { opacity: 0.6 });
+    label(pen, low, x0, bottom, "left", colours, style);
+    label(pen, high, x0 + inner, bottom, "right", colours, style);
   }
 }
 

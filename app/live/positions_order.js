@@ -1,4 +1,6 @@
 // The order experiment: the tokens are moved by hand, and the encoder answers with and without positions.
+const WITH = { sinusoidal: "Positions added", learned: "Learned positions added", rotary: "Positions in, by turning q and k", none: "This model has no positions" };
+
 class OrderPanel extends LivePanel {
   constructor(root, send) {
     super(root, send);
@@ -22,17 +24,18 @@ class OrderPanel extends LivePanel {
     }
     this.readout = make("span", "quiet", acts);
     const read = (text) => (this.readout.textContent = text);
+    this.status = make("p", "quiet", this.root);
     this.sides = ["Positions left out", "Positions added"].map((title) => {
       const side = make("section", "side", this.root);
       const head = make("div", "side-head", side);
-      make("h3", "", head, title);
+      const name = make("h3", "", head, title);
       const verdict = make("p", "verdict", head);
       const sheets = ["P f(X): outputs, then reordered", "f(PX): reordered, then outputs", "Difference"].map((name) => {
         const sheet = new Sheet(side, name, { row: 17, most: 12 }, { read });
         sheet.title.textContent = name;
         return sheet;
       });
-      return { verdict, sheets };
+      return { name, verdict, sheets };
     });
   }
 
@@ -41,8 +44,10 @@ class OrderPanel extends LivePanel {
   }
 
   draw() {
-    const { tokens, width, apart } = this.header, { order } = this.view, labels = order.map((place) => tokens[place]);
+    const { tokens, width, apart, positional, status } = this.header, { order } = this.view, labels = order.map((place) => tokens[place]);
     this.drawChips(tokens, order);
+    this.status.textContent = status;
+    this.sides[1].name.textContent = WITH[positional];
     const size = order.length * width, outputs = this.array("outputs").values, again = this.array("again").values;
     const wide = Math.max(26, Math.min(90, 10 + 7 * Math.max(0, ...tokens.map((token) => token.length))));
     const most = [outputs, again].reduce((most, values) => values.reduce((a, b) => Math.max(a, Math.abs(b)), most), 1e-9);
@@ -50,10 +55,10 @@ class OrderPanel extends LivePanel {
       const first = outputs.subarray(side * size, (side + 1) * size), second = again.subarray(side * size, (side + 1) * size);
       const difference = first.map((value, i) => value - second[i]);
       [first, second, difference].forEach((values, i) => {
-        const grid = { values, rows: labels, columns: countTo(width), every: [1, 16], most, axes: ["token", "dimension"], wide };
+        const grid = { values, rows: labels, columns: countTo(width), every: [1, width > 128 ? 32 : 16], most, axes: ["token", "dimension"], wide };
         sheets[i].draw(grid, order.join("-"), `${sheets[i].title.textContent}: ${order.length} tokens by ${width} dimensions.`);
       });
-      const same = apart[side] < 1e-4;
+      const same = apart[side] < 1e-4 * Math.max(1, most);
       verdict.textContent = `largest difference ${tiny(apart[side])}${same && apart[side] ? ": rounding" : ""}`;
       verdict.classList.toggle("same", same);
     });

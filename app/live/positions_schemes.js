@@ -8,6 +8,7 @@ class SchemesPanel extends LivePanel {
     const button = make("button", "", bar, "Another query and key");
     button.type = "button";
     button.addEventListener("click", () => this.choose({ draw: (this.view.draw + 1) % this.header.draws }));
+    this.own = make("span", "", bar);
     this.readout = make("span", "quiet", bar);
     const read = (text) => (this.readout.textContent = text);
     this.columns = WAYS.map((way, i) => {
@@ -26,16 +27,17 @@ class SchemesPanel extends LivePanel {
   }
 
   draw() {
-    const { positions, width, taught, spread, alone } = this.header, colours = inks(this.root), { draw } = this.view;
+    const { positions, width, taught, spread, alone, own } = this.header, colours = inks(this.root), { draw } = this.view;
     const added = this.array("added").values, scores = this.array("scores").values, rows = countTo(positions), dimensions = countTo(width);
     const largest = (values) => values.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
+    this.own.textContent = own;
     this.columns.forEach(({ table, scores: sheet }, i) => {
       const values = i < 2 ? added.subarray(i * positions * width, (i + 1) * positions * width) : this.array("turned").values;
       const marks = i === 1 ? [{ row: taught - 1, colour: colours.accent, under: true }] : [];
-      table.draw({ values, rows, columns: dimensions, every: [10, 16], most: largest(values), axes: ["position", "dimension"], marks }, draw, `${WAYS[i]}: ${positions} positions by ${width} dimensions.`);
+      table.draw({ values, rows, columns: dimensions, every: [10, width > 128 ? 64 : 16], most: largest(values), axes: ["position", "dimension"], marks }, draw, `${WAYS[i]}: ${positions} positions by ${width} dimensions.`);
       table.note.textContent = [
         `Fixed. Its own products spread by ${tiny(alone[0])} along a diagonal.`,
-        `Trained on positions 0 to ${taught - 1}; below the line it is as it was drawn. Its own products spread by ${tiny(alone[1])}.`,
+        `Trained on positions 0 to ${taught - 1}${taught < positions ? "; below the line it is as it was drawn" : ""}. Its own products spread by ${tiny(alone[1])}.`,
         "Nothing is added: pair i of q and of k is turned by p·ωᵢ.",
       ][i];
       const own = scores.subarray(i * positions ** 2, (i + 1) * positions ** 2);

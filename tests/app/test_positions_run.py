@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from app.models import shipped, shipped_without_positions
-from app.positions_order import reordered
+from app.models import shipped
+from app.positions_order import bare, reordered
 from app.positions_run import FAR, encoding, nearest, rounding, turned
 from app.positions_schemes import SCHEMES, SHOWN, schemes, sizes, trained_sizes
 from app.positions_sections import LEARNED
@@ -121,11 +121,12 @@ SRC, ORDER = [3, 11, 7, 4, 5], [3, 0, 4, 2, 1]
 
 @pytest.fixture(scope="module")
 def both() -> tuple[Transformer, Transformer]:
-    return shipped_without_positions("reverse-d64-h4"), shipped("reverse-d64-h4").model
+    model = shipped("reverse-d64-h4").model
+    return bare(model), model
 
 
 def test_outputs_permute_without_positions_and_change_with_them(both: tuple[Transformer, Transformer]) -> None:
-    shown = reordered(*both, SRC, ORDER)
+    shown = reordered(both[1], SRC, ORDER)
     assert shown["outputs"].shape == shown["again"].shape == (2, 5, 64)
     assert shown["apart"][0] < 1e-5 < 0.1 < shown["apart"][1]
     moved = torch.tensor([[SRC[place] for place in ORDER]])
@@ -139,15 +140,15 @@ def test_outputs_permute_without_positions_and_change_with_them(both: tuple[Tran
 
 @pytest.mark.parametrize("src", [[], [7]])
 def test_no_token_and_one_token_have_an_order_too(both: tuple[Transformer, Transformer], src: list[int]) -> None:
-    shown = reordered(*both, src, list(range(len(src))))
+    shown = reordered(both[1], src, list(range(len(src))))
     assert shown["outputs"].shape == (2, len(src), 64)
     assert shown["apart"].tolist() == [0, 0]
 
 
 def test_the_shared_model_keeps_its_positions(both: tuple[Transformer, Transformer]) -> None:
-    bare, model = both
-    assert (bare.config.positional, model.config.positional) == ("none", "sinusoidal")
-    assert bare.positions is None
+    without, model = both
+    assert (without.config.positional, model.config.positional) == ("none", "sinusoidal")
+    assert without.positions is None
     assert model.positions is not None
 
 

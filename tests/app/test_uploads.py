@@ -72,6 +72,8 @@ def test_what_is_no_safetensors_is_refused_by_its_own_name(contents: bytes) -> N
         ({"config": {**asdict(SMALL), "n_decoder_layers": 0}}, "is an encoder alone"),
         ({"config": {**asdict(SMALL), "d_model": "wide"}}, "d_model is 'wide'; it must be a whole number"),
         ({"config": {**asdict(SMALL), "colour": "red"}}, "unknown TransformerConfig fields: colour"),
+        ({"task": {"name": "reverse", "n_symbols": 10**9}}, "has n_symbols 1000000000 in its task"),
+        ({"task": {"name": "reverse", "max_len": 8.5}}, "has max_len 8.5 in its task"),
         ({"config": "[" * 100_000}, "is damaged"),
         ({"config": "[]"}, "config is not a JSON object"),
         ({}, "lacks 50 of the model's tensors"),
@@ -90,6 +92,16 @@ def test_a_header_that_does_not_fit_is_refused_before_anything_is_built(
 def test_another_vocabulary_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="knows 12 symbols in its task, 13 in sources and 12 in targets"):
         read_upload(saved(tmp_path, src_vocab_size=13), "x.safetensors")
+
+
+def test_numbers_that_overflow_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.safetensors"
+    model = Transformer(SMALL, seeded())
+    with torch.no_grad():
+        model.output.weight.fill_(3e38)
+    save_checkpoint(path, model, ReversalTask())
+    with pytest.raises(ValueError, match=r"x\.safetensors answers with numbers that are not finite"):
+        read_upload(path.read_bytes(), "x.safetensors")
 
 
 def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:

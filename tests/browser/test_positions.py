@@ -9,7 +9,7 @@ import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
 
-from app.models import shipped, shipped_without_positions
+from app.models import shipped
 from app.positions_order import reordered
 from app.positions_schemes import schemes, sizes
 from app.positions_sections import LEARNED
@@ -189,8 +189,7 @@ def test_a_position_outside_the_picture_is_told(page: Page) -> None:
 
 
 def outputs(order: list[int]) -> dict[str, np.ndarray]:
-    name = "reverse-d64-h4"
-    return reordered(shipped_without_positions(name), shipped(name).model, EXAMPLE, order)
+    return reordered(shipped("reverse-d64-h4").model, EXAMPLE, order)
 
 
 def expect_order(page: Page, order: list[int]) -> None:
