@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from transformer import TASKS, Checkpoint, MarianTask, TransformerConfig, TranslationTask, load_checkpoint
+from transformer import TASKS, Batch, Checkpoint, MarianTask, TransformerConfig, TranslationTask, load_checkpoint
 from transformer.checkpoint import read_header
 
 MOST_MEGABYTES = 20
@@ -57,7 +57,10 @@ def _check_symbols(checkpoint: Checkpoint, name: str) -> None:
             f"{name} knows {len(theirs)} symbols in its task, {config.src_vocab_size} in sources and "
             f"{config.tgt_vocab_size} in targets; the task {task.name} has {len(ours)} here."
         )
-    batch = task.batch(64, torch.Generator().manual_seed(0))
+    _check_answers(checkpoint, task.batch(64, torch.Generator().manual_seed(0)), name)
+
+
+def _check_answers(checkpoint: Checkpoint, batch: Batch, name: str) -> None:
     with torch.no_grad():
         logits = checkpoint.model(batch.src, batch.tgt_in, batch.src_mask, batch.tgt_mask)
     if not logits.isfinite().all():
@@ -81,6 +84,9 @@ def _check_translator(checkpoint: Checkpoint, name: str) -> None:
     named = (task.title, task.prompt, *task.examples, *task.examples.values())
     if not all(isinstance(text, str) and len(text) <= 200 for text in named):
         raise ValueError(f"{name} has a title, a prompt or an example that is no short text.")
+    some = torch.arange(known)[: task.max_positions].unsqueeze(0)
+    whole = torch.tensor([some.shape[1]])
+    _check_answers(checkpoint, Batch.of(some, whole, some[:, :-1], whole - 1), name)
 
 
 def _check(config: TransformerConfig, said: dict[str, Any], name: str) -> None:

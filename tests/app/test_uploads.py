@@ -142,3 +142,15 @@ def test_a_translator_that_does_not_fit_itself_is_refused(tmp_path: Path, task: 
     with pytest.raises(ValueError, match=r"mine\.safetensors") as refusal:
         read_upload(contents, "mine.safetensors")
     assert said in str(refusal.value)
+
+
+def test_a_translator_that_answers_nothing_finite_is_refused(tmp_path: Path) -> None:
+    task = translations.task()
+    n = task.tokenizer.vocab_size
+    sizes = {"src_vocab_size": n, "tgt_vocab_size": n, "max_len": 64}
+    model = Transformer(replace(SMALL, **sizes), seeded())
+    with torch.no_grad():
+        model.src_embedding.token.weight.fill_(3e38)
+    save_checkpoint(tmp_path / "x.safetensors", model, task)
+    with pytest.raises(ValueError, match=r"x\.safetensors answers with numbers that are not finite"):
+        read_upload((tmp_path / "x.safetensors").read_bytes(), "x.safetensors")
