@@ -37,7 +37,7 @@ def show(task: Task, src: list[int], model_id: str = "") -> None:
         del st.query_params[TAKE]
     n_tokens = len(decoding.tokens)
     st.caption(
-        f"{describe(checkpoint)} Encoder and {n_tokens} tokens took {1000 * decoding.seconds:.0f} ms, with a KV cache; "
+        f"{describe(checkpoint)} {n_tokens} tokens took {1000 * decoding.seconds:.0f} ms with a KV cache; "
         f"without one the tokens are the same and no logit differs by more than {decoding.cache_difference:.1e}."
     )
     if said := attribution(checkpoint):

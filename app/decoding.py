@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from transformer import (
     DecodeStep,
     Tokenizer,
     Trace,
+    Transformer,
     greedy_decode,
     join_pieces,
     with_means,
@@ -31,7 +33,7 @@ class Decoding:
     encoder (L, H, S, S), self_attention (L, H, T, T) and cross_attention (L, H, T, S) hold the weights
     of every layer and head; row t of the decoder's belongs to the step that wrote token t, and keys
     after t, which no mask lets it see, are 0. cache_difference is the largest difference of a logit
-    from the same decode without a KV cache; seconds is what encoder and cached decode took.
+    from the same decode without a KV cache; seconds is what the decode with the cache took, the encoder not counted.
     """
 
     src: list[int]
@@ -53,10 +55,8 @@ def run_decoding(checkpoint: Checkpoint, src: list[int], forced: list[int], max_
     model = checkpoint.model
     src_row = torch.tensor(src, dtype=torch.long).unsqueeze(0)
     forced_row = torch.tensor(forced, dtype=torch.long).unsqueeze(0)
-    trace = Trace()
+    memory, encoder = _encoded(model, tuple(src))
     started = time.perf_counter()
-    with torch.no_grad():
-        memory = model.encode(src_row, trace=trace)
 
     def decode(use_cache: bool) -> list[DecodeStep]:
         steps = greedy_decode(model, src_row, max_new_tokens, memory=memory, forced=forced_row, use_cache=use_cache)
@@ -67,18 +67,29 @@ def run_decoding(checkpoint: Checkpoint, src: list[int], forced: list[int], max_
     differences = [
         (a.logits - b.logits).abs().max().item() for a, b in zip(steps, decode(use_cache=False), strict=True)
     ]
-    layers = range(model.config.n_encoder_layers)
-    encoder = torch.cat([trace.attention[AttentionSite("encoder", layer, "self")].weights for layer in layers])
     return Decoding(
         src=src,
         forced=forced,
         steps=steps,
-        encoder=encoder.numpy(),
+        encoder=encoder,
         self_attention=_rows(steps, "self", len(steps)),
         cross_attention=_rows(steps, "cross", len(src)),
         cache_difference=max(differences),
         seconds=seconds,
     )
+
+
+@lru_cache(maxsize=64)
+def _encoded(model: Transformer, src: tuple[int, ...]) -> tuple[Tensor, np.ndarray]:
+    """The encoder's output (1, S, d_model) and its weights (L, H, S, S), computed once for a source, whatever is
+    decoded from it.
+    """
+    trace = Trace()
+    with torch.no_grad():
+        memory = model.encode(torch.tensor([src], dtype=torch.long), trace=trace)
+    layers = range(model.config.n_encoder_layers)
+    weights = [trace.attention[AttentionSite("encoder", layer, "self")].weights for layer in layers]
+    return memory, torch.cat(weights).numpy()
 
 
 def _rows(steps: list[DecodeStep], kind: str, n_keys: int) -> np.ndarray:

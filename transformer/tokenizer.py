@@ -64,7 +64,7 @@ class Tokenizer(ABC):
     def _continues(self, before: int, piece: int) -> bool:
         """Whether a piece goes on with the word of the piece before it."""
         earlier, label = self.labels((before, piece))
-        if earlier == f"{INSIDE} ":  # a space that no piece begins with
+        if earlier in (f"{INSIDE} ", "▁"):  # a space by itself, as either kind of pieces writes it
             return True
         return label.startswith(INSIDE) and label[1:2].isalnum() and earlier[-1:].isalnum()
 

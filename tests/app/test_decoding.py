@@ -101,6 +101,17 @@ def test_what_the_cache_holds_is_told_for_each_step(checkpoint: Checkpoint) -> N
     assert header["memory"] == [1, 3, 64]
 
 
+def test_the_encoder_runs_once_for_a_source_whatever_is_decoded_from_it(
+    checkpoint: Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran, encode = [], Transformer.encode
+    monkeypatch.setattr(Transformer, "encode", lambda *args, **more: ran.append(1) or encode(*args, **more))
+    first, branch = (run_decoding(checkpoint, [9, 4, 9, 10, 5, 6, 3], forced, 12) for forced in ([], [9]))
+    assert len(ran) == 1
+    assert first.tokens != branch.tokens
+    assert first.encoder is branch.encoder
+
+
 def test_symbols_have_no_text_and_no_words_and_open_at_the_first_token(checkpoint: Checkpoint) -> None:
     header, _ = unpack(frames(run_decoding(checkpoint, [3, 11, 7], [], 8), checkpoint))
     assert header["texts"] == []

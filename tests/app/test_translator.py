@@ -2,6 +2,7 @@
 
 import json
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import torch
 from app import models
 from app.attention_state import View
 from app.attention_view import at_sizes_of, panel_block, panel_data
+from app.decoding import frames, run_decoding
 from app.models import TRANSLATION, added, attribution, chosen, describe, measured, task_of, translation
 from app.source import doubts
+from tests.transformer.marian import fresh_model, unsettle, write_tokenizer
 from transformer import Checkpoint, Trace, causal_mask, save_checkpoint
+from transformer.convert.__main__ import main as convert
 from transformer.translation.evaluate import translate
 
 SENTENCE = "They live in a small white house."
@@ -133,21 +137,42 @@ def test_what_to_doubt(checkpoint: Checkpoint) -> None:
     assert "stand for characters" in of("漢字")[0]
 
 
-def test_a_model_beside_the_shipped_ones_can_be_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: Checkpoint
-) -> None:
-    save_checkpoint(tmp_path / "opus.safetensors", checkpoint.model, checkpoint.task)
-    (tmp_path / "broken.safetensors").write_bytes(b"nothing")
+@pytest.fixture
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Another folder of checkpoints, read anew."""
     monkeypatch.setattr(models, "CHECKPOINTS", tmp_path)
     added.clear()
     models.shipped.clear()
-    try:
-        assert added(TRANSLATION) == ("opus",)
-        assert added("reverse") == ()
-        assert measured(chosen(TRANSLATION, "opus")) == "not measured"
-    finally:
-        added.clear()
-        models.shipped.clear()
+    yield tmp_path
+    added.clear()
+    models.shipped.clear()
+
+
+def test_a_model_beside_the_shipped_ones_can_be_chosen(beside: Path, checkpoint: Checkpoint) -> None:
+    save_checkpoint(beside / "opus.safetensors", checkpoint.model, checkpoint.task)
+    (beside / "broken.safetensors").write_bytes(b"nothing")
+    assert added(TRANSLATION) == ("opus",)
+    assert added("reverse") == ()
+    assert measured(chosen(TRANSLATION, "opus")) == "not measured"
+
+
+def test_a_converted_model_is_shown_like_the_shipped_one(beside: Path, tmp_path_factory: Any) -> None:
+    folder = tmp_path_factory.mktemp("marian")
+    unsettle(fresh_model(write_tokenizer(folder))).save_pretrained(folder)
+    assert convert([str(folder), str(beside / "opus.safetensors"), "--title", "English to French"]) == 0
+    task, text = task_of(TRANSLATION, "opus"), "The cat sees the tea."
+    header, arrays = shown({"d_model": 14, "heads": 7, "words": True}, text, "opus")
+    assert header["status"].startswith("Your model. Trained, not measured.")
+    assert "".join(header["words"]["columns"]).replace("<eos>", "") == text.replace(" ", "")
+    assert len(header["words"]["columns"]) < len(task.tokenizer.encode(text))
+    src = task.tokenizer.encode(text)
+    assert arrays["weights"].shape[:2] == (3, 7)
+    assert arrays["weights"].shape[3] == len(src)
+    written = chosen(TRANSLATION, "opus")
+    block = frames(run_decoding(written, src, [], 20), written)
+    (length,) = struct.unpack_from("<I", block)
+    assert json.loads(block[4 : 4 + length])["words"]["source"] == header["words"]["columns"]
+    assert doubts(task, text, src, "opus") == []
 
 
 def test_view_is_kept_for_the_next_run(checkpoint: Checkpoint) -> None:

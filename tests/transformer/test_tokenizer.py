@@ -86,6 +86,7 @@ def test_symbols_are_words_by_themselves():
         (("a", "·-t", "·-il"), ["a", "·-t", "·-il"]),
         (("2", "·0", "·?"), ["2·0", "·?"]),
         (("· ", "·x", "y"), ["· ·x", "y"]),
+        (("▁", "·X", "y"), ["▁·X", "y"]),
         (("homme", "homme"), ["homme", "homme"]),
     ],
 )
