@@ -87,7 +87,7 @@ def _own(path: str, changed: int) -> Checkpoint:
     return load_checkpoint(path)
 
 
-@st.cache_resource(show_spinner=False, max_entries=24)
+@st.cache_resource(show_spinner=False, max_entries=12)
 def untrained(task: str, d_model: int, n_heads: int, d_head: int, vocab_size: int | None = None) -> Transformer:
     """A model of these sizes as it is before its first training step, the same at each call.
 
