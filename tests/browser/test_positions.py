@@ -329,8 +329,8 @@ def test_curves_are_saved_as_their_numbers(page: Page, tmp_path: Path) -> None:
         page.locator(".lower").get_by_role("button", name="CSV", exact=True).locator("visible=true").click()
     download.value.save_as(tmp_path / "waves.csv")
     rows = list(csv.DictReader((tmp_path / "waves.csv").read_text(encoding="utf-8").splitlines()))
-    assert [int(row["x"]) for row in rows] == list(range(11))
-    assert float(rows[-1]["y"]) == pytest.approx(10000 ** (20 / 22) * 2 * math.pi, rel=1e-6)
+    assert [int(row["pair i"]) for row in rows] == list(range(11))
+    assert float(rows[-1]["wavelength"]) == pytest.approx(10000 ** (20 / 22) * 2 * math.pi, rel=1e-6)
 
 
 def test_the_code_on_the_page_is_the_code_that_ran(page: Page) -> None:

@@ -198,6 +198,6 @@ def test_curves_are_saved_as_what_was_recorded(page: Page) -> None:
     with page.expect_download() as download:
         figure.get_by_role("button", name="CSV").click()
     lines = Path(download.value.path()).read_text().splitlines()
-    assert lines[0] == "line,step,value"
+    assert lines[0] == '"series","step","value"'
     assert len(lines) == 451
     assert lines[1].startswith('"loss",1,2.')
