@@ -322,6 +322,25 @@ def test_figures_are_saved_from_themselves(page: Page, kind: str, tmp_path: Path
     assert float(row["value"]) == pytest.approx(table[13, 5].item(), abs=1e-6)
 
 
+def test_a_curve_is_read_by_keys_and_by_pointer(page: Page) -> None:
+    open_page(page, "/positions?d_model=22")
+    figure = page.locator(".lower figure.curves").nth(1)
+    canvas, note = figure.locator("canvas"), figure.locator(".note")
+    said = note.inner_text()
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    expect(note).to_have_text("pair i 0: wavelength 6.28")
+    page.keyboard.press("ArrowRight")
+    expect(note).to_have_text(f"pair i 1: wavelength {2 * math.pi * 10000 ** (2 / 22):.1f}")
+    canvas.blur()
+    expect(note).to_have_text(said)
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 15, box["y"] + 40)
+    expect(note).to_have_text(f"pair i 10: wavelength {2 * math.pi * 10000 ** (20 / 22):.2g}".replace("e+04", "e4"))
+    page.mouse.move(box["x"] + 20, box["y"] - 60)
+    expect(note).to_have_text(said)
+
+
 def test_curves_are_saved_as_their_numbers(page: Page, tmp_path: Path) -> None:
     open_page(page, "/positions?d_model=22")
     page.get_by_label("Save Wavelengths").click()
