@@ -39,7 +39,7 @@ def _component(name: str, js: tuple[str, ...], css: tuple[str, ...]) -> Callable
 
 _DRAWING = ("block.js", "heatmap.js", "save.js", "dom.js")
 _PANEL = (*_DRAWING, "latch.js", "controls.js", "panel.js")
-_LINES = ("svg_pen.js", "figure.js", "alignment.js")
+_LINES = ("pen.js", "figure.js", "alignment.js")
 decode_player = _component(
     "decode_player", (*_DRAWING, "controls.js", *_LINES, "player.js"), ("live.css", "controls.css", "player.css")
 )
