@@ -39,22 +39,23 @@ def _component(name: str, js: tuple[str, ...], css: tuple[str, ...]) -> Callable
 
 _DRAWING = ("block.js", "heatmap.js", "save.js", "dom.js")
 _PANEL = (*_DRAWING, "latch.js", "controls.js", "panel.js")
-_LINES = ("svg_pen.js", "figure.js", "alignment.js")
+_LINES = ("pen.js", "figure.js", "alignment.js")
 decode_player = _component(
     "decode_player", (*_DRAWING, "controls.js", *_LINES, "player.js"), ("live.css", "controls.css", "player.css")
 )
 attention_panel = _component(
     "attention_panel", (*_PANEL, *_LINES, "attention.js"), ("live.css", "controls.css", "attention.css")
 )
-_FIGURES = (*_PANEL, "sheet.js", "plot.js")
+_DRAWN = (*_PANEL, "pen.js")
+_CHARTS = (*_DRAWN, "figure.js", "chart.js")
+_SHEETS = (*_DRAWN, "sheet.js")
 _POSITIONS = ("live.css", "controls.css", "positions.css")
 positions_panel = _component(
-    "positions_panel", (*_FIGURES, "clocks.js", "positions_facts.js", "positions.js"), _POSITIONS
+    "positions_panel", (*_CHARTS, "sheet.js", "clocks.js", "positions_facts.js", "positions.js"), _POSITIONS
 )
-order_panel = _component("order_panel", (*_FIGURES, "positions_order.js"), _POSITIONS)
-schemes_panel = _component("schemes_panel", (*_FIGURES, "positions_schemes.js"), _POSITIONS)
-sizes_panel = _component("sizes_panel", (*_FIGURES, "positions_sizes.js"), _POSITIONS)
-_CHARTS = (*_PANEL, "svg_pen.js", "figure.js", "chart.js")
+order_panel = _component("order_panel", (*_SHEETS, "positions_order.js"), _POSITIONS)
+schemes_panel = _component("schemes_panel", (*_SHEETS, "positions_schemes.js"), _POSITIONS)
+sizes_panel = _component("sizes_panel", (*_PANEL, "positions_sizes.js"), _POSITIONS)
 _SATURATION = ("live.css", "controls.css", "saturation.css")
 saturation_panel = _component("saturation_panel", (*_CHARTS, "saturation.js"), _SATURATION)
 own_panel = _component("own_panel", (*_CHARTS, "own.js"), _SATURATION)
@@ -64,8 +65,7 @@ masks_panel = _component(
     (*_PANEL, "masks_picture.js", "masks_tables.js", "masks.js"),
     ("live.css", "controls.css", "masks.css"),
 )
-train_panel = _component("train_panel", (*_PANEL, "curves.js", "train.js"), ("live.css", "controls.css", "train.css"))
-_LOG_CURVES = (*_PANEL, "svg_pen.js", "log_curves.js")
+train_panel = _component("train_panel", (*_CHARTS, "train.js"), ("live.css", "controls.css", "train.css"))
 _BREAKING = ("live.css", "controls.css", "broken.css", "gradients.css")
-broken_panel = _component("broken_panel", (*_LOG_CURVES, "broken.js", "broken_run.js"), _BREAKING)
-gradients_panel = _component("gradients_panel", (*_LOG_CURVES, "gradients.js"), _BREAKING)
+broken_panel = _component("broken_panel", (*_CHARTS, "broken.js", "broken_run.js"), _BREAKING)
+gradients_panel = _component("gradients_panel", (*_CHARTS, "gradients.js"), _BREAKING)

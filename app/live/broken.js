@@ -25,7 +25,7 @@ class BrokenPanel {
     this.verdict = make("p", "verdict", main);
     this.verdict.setAttribute("role", "status");
     const pictures = make("div", "pictures", main);
-    this.curves = new Curves(make("div", "", pictures), "Training loss", 250, "Each point is a mean over steps. Faint: the other seeds.");
+    this.curves = new Chart(make("div", "", pictures), "Training loss", 250, "Each point is a mean over steps. Faint: the other seeds.", { legend: true });
     const numbers = make("div", "numbers", pictures);
     const head = make("div", "numbers-head", numbers);
     make("h3", "", head, "Exact match");
@@ -134,8 +134,8 @@ class BrokenPanel {
     }
     const last = part.runs[0].intact.curve.at(-1)[0];
     const ends = series.filter((one) => one.name && one.points.length).map((one) => `${one.name} ends at ${short(one.points.at(-1)[1])}`);
-    const chart = { x: { name: "step", max: last }, unit: "loss", series };
-    this.curves.draw(chart, series.at(-1).points.at(-1)?.[1] ?? "", `Training loss in nats a token, logarithmic, over ${last} steps: ${ends.join("; ")}.`);
+    const chart = { x: { name: "step", min: 0, max: last }, y: { name: "loss", ...decadesOf(series) }, series };
+    this.curves.show(chart, series.at(-1).points.at(-1)?.[1] ?? "", `Training loss in nats a token, logarithmic, over ${last} steps: ${ends.join("; ")}.`);
   }
 
   drawNumbers(part, seen) {

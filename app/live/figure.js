@@ -12,10 +12,9 @@ class Figure {
     this.note = make("p", "note quiet", this.box, note);
   }
 
-  draw(paint, rows, value, description) {
+  draw(paint, rows, value, description, colours = inks(this.canvas), width = this.canvas.parentElement.clientWidth) {
     Object.assign(this, { paint, rows });
-    const width = this.canvas.parentElement.clientWidth;
-    paint(sharp(this.canvas, width, this.height), width, this.height, inks(this.canvas));
+    paint(sharp(this.canvas, width, this.height), width, this.height, colours);
     this.canvas.dataset.v = value;
     this.canvas.setAttribute("aria-label", description);
   }

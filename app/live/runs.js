@@ -7,7 +7,7 @@ class RunsPanel extends LivePanel {
     this.showInit = choiceOf(controls, "initial weights", { xavier: "Xavier", default: "torch's own" }, (init) => this.choose({ init }));
     this.table = make("table", "", make("section", "numbers", root));
     const curve = make("section", "curve", root);
-    this.figure = new Figure(curve, "", 260);
+    this.figure = new Chart(curve, "", 260);
     sideLegend(curve, "not divided");
     this.tell = make("p", "tell", root);
     this.status = make("p", "note quiet", root);
@@ -24,20 +24,15 @@ class RunsPanel extends LivePanel {
     this.showInit(init);
     const some = (d_k, scaled) => runs.filter((run) => run.d_k === d_k && run.init === init && run.scaled === scaled);
     this.lay([...new Set(runs.map((run) => run.d_k))], some, of);
-    const losses = [true, false].flatMap((scaled) => some(width, scaled).map((run) => ({ scaled, loss: run.loss })));
+    const losses = [true, false].flatMap((scaled) => some(width, scaled).map((run) => ({ scaled, loss: run.loss, seed: run.seed })));
     const all = losses.flatMap(({ loss }) => loss), last = losses[0].loss.length * every;
     const middle = (i) => i * every + (every + 1) / 2; // of the steps that a point averages
     this.figure.title.textContent = `Training loss at d_k ${width}, nats a token`;
-    this.figure.draw(
-      (pen, wide, height, colours) => paintChart(pen, wide, height, {
-        x: { min: 0, max: last, ticks: [0, 50, 100, 150, 200, 250, 300].filter((tick) => tick <= last), name: "step", linear: true },
-        y: { min: Math.min(...all) * 0.7, max: Math.max(...all) * 1.2 },
-        series: losses.map(({ scaled, loss }) => ({ colour: `rgb(${(scaled ? colours.ink : colours.opposite).join()})`, line: loss.map((value, i) => [middle(i), value]), points: [] })),
-      }, colours),
-      () => [["d_k", "init", "divided", "seed", "step", "loss"], ...[true, false].flatMap((scaled) => some(width, scaled).flatMap((run) => run.loss.map((value, i) => [width, init, scaled ? "yes" : "no", run.seed, middle(i), value])))],
-      width,
-      `${this.figure.title.textContent}: ${losses.map(({ scaled, loss }) => `${scaled ? "divided" : "not divided"} ends at ${four(loss.at(-1))}`).join("; ")}.`,
-    );
+    const rows = () => [["d_k", "init", "divided", "seed", "step", "loss"], ...[true, false].flatMap((scaled) => some(width, scaled).flatMap((run) => run.loss.map((value, i) => [width, init, scaled ? "yes" : "no", run.seed, middle(i), value])))];
+    const series = losses.map(({ scaled, loss, seed }) => ({ name: `${scaled ? "divided" : "not divided"}, seed ${seed}`, colour: scaled ? "blue" : "orange", points: loss.map((value, i) => [middle(i), value]) }));
+    const y = { name: "loss", min: Math.min(...all) * 0.7, max: Math.max(...all) * 1.2, log: true };
+    this.figure.show({ x: { name: "step", min: 0, max: last }, y, series, rows }, width,
+      `${this.figure.title.textContent}: ${losses.map(({ scaled, loss }) => `${scaled ? "divided" : "not divided"} ends at ${four(loss.at(-1))}`).join("; ")}.`);
     const [plain] = some(width, false), mean = (scaled, when, number) => {
       const all = some(width, scaled).map((run) => run[when][number]);
       return four(all.reduce((a, b) => a + b, 0) / all.length);

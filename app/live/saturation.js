@@ -46,12 +46,8 @@ class SaturationPanel extends LivePanel {
 
     this.tell = make("p", "tell", this.root);
     const curve = make("section", "curve", this.root);
-    this.chart = new Figure(curve, "", 340);
-    this.chart.canvas.tabIndex = 0;
-    this.chart.canvas.dataset.keys = "";
+    this.chart = new Chart(curve, "", 340, "", { scrub: (width, settled) => this.pickWidth(width, settled), key: (event) => this.key(event) });
     sideLegend(curve, "not divided");
-    this.chart.canvas.addEventListener("click", (event) => this.pickWidth(event));
-    this.chart.canvas.addEventListener("keydown", (event) => this.key(event));
     this.table = make("section", "numbers", this.root);
     this.layTable();
   }
@@ -155,22 +151,20 @@ class SaturationPanel extends LivePanel {
   drawCurve(at) {
     const { widths } = this.header, { curve } = this.view, slopes = SLOPES.includes(curve);
     const shown = slopes ? SLOPES : [curve], isPower = (width) => Number.isInteger(Math.log2(width));
-    const paint = (pen, width, height, colours) => {
-      const series = [];
-      let min = Infinity, max = 0;
-      for (const name of shown) {
-        const dash = { median: [6, 4], mean: [2, 3] }[name];
-        for (const side of [0, 1]) {
-          const all = widths.map((_, i) => this.numbers(name, i)), line = all.map(({ theory }, i) => [widths[i], theory[side]]);
-          const points = all.map(({ measured }, i) => [widths[i], ...measured[side]]).filter(([d_k]) => isPower(d_k) || d_k === widths[at]);
-          series.push({ name: slopes && side ? name : "", colour: `rgb(${(side ? colours.opposite : colours.ink).join()})`, dash, line, points, strong: name === curve });
-          min = Math.min(min, ...line.map(([, y]) => y), ...points.map(([, value]) => value || Infinity));
-          max = Math.max(max, ...line.map(([, y]) => y), ...points.map(([, , , high]) => high));
-        }
+    const series = [], bounds = [];
+    for (const name of shown) {
+      const dash = { median: [6, 4], mean: [2, 3] }[name], strong = name === curve;
+      for (const side of [0, 1]) {
+        const all = widths.map((_, i) => this.numbers(name, i)), colour = side ? "orange" : "blue", said = `${slopes ? `${name}, ` : ""}${SIDES[side]}`;
+        const line = all.map(({ theory }, i) => [widths[i], theory[side]]);
+        const points = all.map(({ measured }, i) => [widths[i], ...measured[side]]).filter(([d_k]) => isPower(d_k) || d_k === widths[at]);
+        series.push({ name: said, colour, dash, strong, wide: strong ? 2.5 : 1.5, label: slopes && side ? name : "", labelAt: 0.82, points: line });
+        series.push({ name: "", colour, dots: strong ? 3.5 : 2.5, bars: strong, points });
+        bounds.push(...line.map(([, y]) => y), ...points.flatMap(([, value, , high]) => [value || Infinity, high]));
       }
-      const chart = { x: { min: 1, max: widths.at(-1), ticks: widths.filter(isPower), name: "d_k" }, y: { min: min * 0.6, max: max * 1.15 }, now: widths[at], series };
-      this.scale = paintChart(pen, width, height, chart, colours);
-    };
+    }
+    const x = { name: "d_k", min: 1, max: widths.at(-1), log: true, ticks: widths.filter(isPower).map((width) => [width, width.toLocaleString("en")]) };
+    const y = { name: curve, min: Math.min(...bounds.filter((y) => y > 0)) * 0.6, max: Math.max(...bounds.filter(Number.isFinite)) * 1.15, log: true };
     const title = slopes ? "Gradient σ′(gap) between two keys, against d_k" : `${QUANTITY_NAMES[curve][0].toUpperCase()}${QUANTITY_NAMES[curve].slice(1)}, against d_k`;
     const rows = () => [["quantity", "divided", "d_k", "theory", "measured", "low", "high"],
       ...shown.flatMap((name) => [0, 1].flatMap((side) => widths.map((d_k, i) => {
@@ -178,7 +172,7 @@ class SaturationPanel extends LivePanel {
         return [name, side ? "no" : "yes", d_k, theory[side], ...measured[side]];
       })))];
     const { theory, measured } = this.numbers(curve, at);
-    this.chart.draw(paint, rows, at, `${title}. At d_k ${widths[at]}: theory ${four(theory[0])} divided, ${four(theory[1])} not; measured ${four(measured[0][0])} and ${four(measured[1][0])}.`);
+    this.chart.show({ x, y, series, rows, now: { x: widths[at], text: widths[at].toLocaleString("en") } }, at, `${title}. At d_k ${widths[at]}: theory ${four(theory[0])} divided, ${four(theory[1])} not; measured ${four(measured[0][0])} and ${four(measured[1][0])}.`);
     say(this.chart.title, title);
     say(this.chart.note, this.header.notes[curve]);
   }
@@ -203,12 +197,10 @@ class SaturationPanel extends LivePanel {
       + `A few pairs of keys nearly tie at any width and carry the mean: without the division it falls like 1/√(4π d_k) = ${four(1 / Math.sqrt(4 * Math.PI * width))}, not exponentially. What starves is the typical pair.`;
   }
 
-  pickWidth(event) {
-    if (!this.scale) return;
-    const wanted = this.scale.value(event.clientX - this.chart.canvas.getBoundingClientRect().left);
+  pickWidth(wanted, settled) {
     const distance = (width) => Math.abs(Math.log(width / wanted));
     this.toWidth(this.header.widths.reduce((best, width, i, all) => (distance(width) < distance(all[best]) ? i : best), 0));
-    this.choose({});
+    if (settled) this.choose({});
   }
 
   key(event) {

@@ -138,7 +138,6 @@ function tiny(x) {
   return `${digits}·10${raised(Number(power))}`;
 }
 
-const raised = (power) => Array.from(String(power), (sign) => ({ "-": "⁻" })[sign] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]).join("");
 const minus = (number) => String(number).replace("-", "−");
 
 // Three digits after the point with a true minus, as wide as its positive twin.

@@ -96,12 +96,12 @@ class TrainPanel extends LivePanel {
     const legend = weightLegend(main);
     this.readout = make("span", "readout quiet", legend);
 
-    const scrub = (step, settled) => {
-      this.to(this.frameOf(step));
+    const scrub = (x, settled) => {
+      this.to(this.frameOf(Math.round(x)));
       if (settled) this.note();
     };
     const side = make("div", "side", this.root), below = make("div", "below", this.root);
-    const curves = (parent, title, note) => new Curves(parent, title, note, { scrub });
+    const curves = (parent, title, note) => new Chart(parent, title, 128, note, { scrub });
     this.loss = curves(side, "Loss", "");
     this.exact = curves(side, "Exact match", "");
     this.rate = curves(side, "Learning rate", "");
@@ -360,30 +360,37 @@ class TrainPanel extends LivePanel {
     if (this.known.count !== this.frames.length) this.known = { count: this.frames.length };
     if (!this.known[name]) {
       const x = this.frames.map((frame) => frame[0]), values = this.frames.map((frame) => this.part(frame, name).values);
-      this.known[name] = Array.from(values[0], (_, i) => ({ x, y: values.map((each) => each[i]) }));
+      this.known[name] = Array.from(values[0], (_, i) => ({ points: values.map((each, at) => [x[at], each[i]]) }));
     }
     return this.known[name];
+  }
+
+  // Draws lines over so many steps of training, with the step that is shown.
+  over(steps) {
+    const x = { name: "step", min: 0, max: steps, bare: true, ticks: [[0, "0"], [steps, `${steps.toLocaleString("en")} steps`]] };
+    const now = this.step < 0 ? undefined : { x: this.step };
+    return (chart, series, y, said) => chart.show({ x, y: { name: "value", ...y }, series, now, right: 30 }, this.step, `${chart.title.textContent}. ${said}`);
   }
 
   drawCurves() {
     const { run } = this.header, colours = inks(this.root), style = getComputedStyle(this.root);
     const [green, violet, blue] = ["green", "violet", "blue"].map((name) => style.getPropertyValue(`--st-${name}-color`).trim());
-    const base = { last: run.steps, at: this.step }, x = this.steps.map((row) => row[0]);
+    const over = this.over(run.steps);
     const now = this.steps[Math.min(Math.max(this.step, 1), this.steps.length) - 1];
-    const loss = { name: "loss", x, y: this.steps.map((row) => row[1]), colour: blue, wide: 1.2 };
+    const loss = { name: "loss", points: this.steps.map(([step, value]) => [step, value]), colour: blue, wide: 1.2 };
     const least = run.smoothing ? ` Smoothed, it cannot fall below ${run.least_loss.toFixed(3)}.` : "";
     this.loss.note.textContent = `Nats a token of each step's batch, before the step.${least}`;
-    this.loss.draw({ ...base, lines: [loss], log: true }, now ? `Step ${this.step}: ${now[1].toPrecision(3)} nats.` : "");
+    over(this.loss, [loss], decadesOf([loss]), now ? `Step ${this.step}: ${now[1].toPrecision(3)} nats.` : "");
     const measured = this.frames.filter((frame) => frame[1] >= 0);
-    const exact = { name: "exact match", x: measured.map((frame) => frame[0]), y: measured.map((frame) => (100 * frame[1]) / run.fresh), colour: blue };
+    const exact = { name: "exact match", points: measured.map((frame) => [frame[0], (100 * frame[1]) / run.fresh]), colour: blue };
     this.exact.note.textContent = `Per cent of ${run.fresh} fresh sequences decoded without one wrong token.`;
-    this.exact.draw({ ...base, lines: [exact], low: 0, high: 100 }, `Step ${this.step}: ${this.exactText()}.`);
+    over(this.exact, [exact], { min: 0, max: 100 }, `Step ${this.step}: ${this.exactText()}.`);
 
     const partColour = (name) => (name.includes("source") || name.includes("encoder") ? green : name.includes("output") ? colours.text : violet);
     const partLabel = (name) => (name.includes("embedding") ? name[0] : name.includes("output") ? "o" : name[0] + name.at(-1));
     const gradients = this.series("gradients").map((line, i) => ({ ...line, name: run.parts[i], colour: partColour(run.parts[i]), label: partLabel(run.parts[i]), wide: 1.2, dash: run.parts[i].includes("embedding") ? [3, 2] : [] }));
     const norms = this.part(this.frames[this.index], "gradients").values;
-    this.gradients.draw({ ...base, lines: gradients, log: true }, run.parts.map((name, i) => `${name} ${norms[i].toPrecision(3)}`).join(", "));
+    over(this.gradients, gradients, decadesOf(gradients), run.parts.map((name, i) => `${name} ${norms[i].toPrecision(3)}`).join(", "));
 
     const ofHeads = (kind, name, colour, labelled) => {
       const { shape: [layers, heads], values } = this.part(this.frames[this.index], name);
@@ -392,17 +399,17 @@ class TrainPanel extends LivePanel {
       return { lines, said: names.map((each, i) => `${kind} ${each} ${digits(values[i])}`).join(", ") };
     };
     const kinds = [ofHeads("encoder", "focus_encoder", green), ofHeads("decoder", "focus_decoder", violet), ofHeads("cross", "focus_cross", blue)];
-    this.focus.draw({ ...base, lines: kinds.flatMap(({ lines }) => lines), low: 0, high: 1 }, kinds.map(({ said }) => said).join("; "));
+    over(this.focus, kinds.flatMap(({ lines }) => lines), { min: 0, max: 1 }, kinds.map(({ said }) => said).join("; "));
     // Where nothing can be copied, as from words to digits, there is nothing to measure.
     this.answer.box.hidden = !run.example.written.some((token) => run.example.source.includes(token));
     if (this.answer.box.hidden) return;
     const { lines, said } = ofHeads("cross", "answer", blue, true);
-    this.answer.draw({ ...base, lines, low: 0, high: 1 }, said);
+    over(this.answer, lines, { min: 0, max: 1 }, said);
   }
 
   drawRate() {
     const colours = inks(this.root), blue = getComputedStyle(this.root).getPropertyValue("--st-blue-color").trim();
-    const line = (name, values, more) => ({ name, x: Array.from(values, (_, i) => i + 1), y: Array.from(values), ...more });
+    const line = (name, values, more) => ({ name, points: Array.from(values, (value, i) => [i + 1, value]), ...more });
     const peakOf = (values) => values.reduce((best, each, i) => (each > values[best] ? i : best), 0);
     const used = this.array("run_rate").values, document001 = this.array("document_rate").values;
     const next = this.array("next_rate").values, differs = next.length !== used.length || next.some((each, i) => each !== used[i]);
@@ -412,7 +419,7 @@ class TrainPanel extends LivePanel {
     const steps = Math.max(used.length, differs ? next.length : 0);
     this.rate.note.textContent = `Solid, ${said("used", used)}. Dashed, ${said("document 001 (warmup 400)", document001)}.${differs ? ` Dotted, ${said("next start", next)}.` : ""}`;
     const high = 1.05 * Math.max(...used, ...document001, ...(differs ? next : []));
-    this.rate.draw({ lines, last: steps, at: this.step, low: 0, high }, this.rate.note.textContent);
+    this.over(steps)(this.rate, lines, { min: 0, max: high }, this.rate.note.textContent);
   }
 
   drawShifted() {

@@ -322,6 +322,25 @@ def test_figures_are_saved_from_themselves(page: Page, kind: str, tmp_path: Path
     assert float(row["value"]) == pytest.approx(table[13, 5].item(), abs=1e-6)
 
 
+def test_a_curve_is_read_by_keys_and_by_pointer(page: Page) -> None:
+    open_page(page, "/positions?d_model=22")
+    figure = page.locator(".lower figure.curves").nth(1)
+    canvas, note = figure.locator("canvas"), figure.locator(".note")
+    said = note.inner_text()
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    expect(note).to_have_text("pair i 0: wavelength 6.28")
+    page.keyboard.press("ArrowRight")
+    expect(note).to_have_text(f"pair i 1: wavelength {2 * math.pi * 10000 ** (2 / 22):.1f}")
+    canvas.blur()
+    expect(note).to_have_text(said)
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 15, box["y"] + 40)
+    expect(note).to_have_text(f"pair i 10: wavelength {2 * math.pi * 10000 ** (20 / 22):.2g}".replace("e+04", "e4"))
+    page.mouse.move(box["x"] + 20, box["y"] - 60)
+    expect(note).to_have_text(said)
+
+
 def test_curves_are_saved_as_their_numbers(page: Page, tmp_path: Path) -> None:
     open_page(page, "/positions?d_model=22")
     page.get_by_label("Save Wavelengths").click()
@@ -329,8 +348,8 @@ def test_curves_are_saved_as_their_numbers(page: Page, tmp_path: Path) -> None:
         page.locator(".lower").get_by_role("button", name="CSV", exact=True).locator("visible=true").click()
     download.value.save_as(tmp_path / "waves.csv")
     rows = list(csv.DictReader((tmp_path / "waves.csv").read_text(encoding="utf-8").splitlines()))
-    assert [int(row["x"]) for row in rows] == list(range(11))
-    assert float(rows[-1]["y"]) == pytest.approx(10000 ** (20 / 22) * 2 * math.pi, rel=1e-6)
+    assert [int(row["pair i"]) for row in rows] == list(range(11))
+    assert float(rows[-1]["wavelength"]) == pytest.approx(10000 ** (20 / 22) * 2 * math.pi, rel=1e-6)
 
 
 def test_the_code_on_the_page_is_the_code_that_ran(page: Page) -> None:

@@ -78,6 +78,19 @@ def test_a_curve_is_a_slider_too_and_the_link_holds_the_step(page: Page) -> None
     expect(page.locator(".train .curves canvas").first).to_have_attribute("data-v", str(step))
 
 
+def test_a_pointer_that_only_passes_reads_a_curve_and_moves_nothing(page: Page) -> None:
+    open_page(page, "/train")
+    figure = page.locator(".train .curves").first
+    canvas, note = figure.locator("canvas"), figure.locator(".note")
+    expect(canvas).to_have_attribute("data-v", "450")
+    said, box = note.inner_text(), canvas.bounding_box()
+    page.mouse.move(box["x"] + 47, box["y"] + 60)
+    expect(note).to_have_text(re.compile(r"^step [1-5]: loss 2\.\d+$"))
+    expect(canvas).to_have_attribute("data-v", "450")
+    page.mouse.move(box["x"] + 47, box["y"] - 60)
+    expect(note).to_have_text(said)
+
+
 def test_trains_to_the_end_and_survives_a_reload(page: Page, tmp_path: Path) -> None:
     start(page, "/train?task=Copy&d_model=8&heads=2&steps=50&batch=8")
     expect(standing(page)).to_contain_text("Finished.", timeout=LONG)
@@ -198,6 +211,6 @@ def test_curves_are_saved_as_what_was_recorded(page: Page) -> None:
     with page.expect_download() as download:
         figure.get_by_role("button", name="CSV").click()
     lines = Path(download.value.path()).read_text().splitlines()
-    assert lines[0] == "line,step,value"
+    assert lines[0] == '"series","step","value"'
     assert len(lines) == 451
     assert lines[1].startswith('"loss",1,2.')

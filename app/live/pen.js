@@ -1,3 +1,18 @@
+// Strokes that pictures share, for a canvas's pen or for one that writes SVG.
+function stroke(pen, points) {
+  pen.beginPath();
+  points.forEach(([x, y], i) => (i ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+  pen.stroke();
+}
+
+function disc(pen, x, y, radius) {
+  pen.beginPath();
+  pen.arc(x, y, radius, 0, 2 * Math.PI);
+  pen.fill();
+}
+
+const raised = (power) => Array.from(String(power), (sign) => ({ "-": "⁻" })[sign] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]).join("");
+
 // The part of a canvas's pen that figures use, writing SVG.
 class SvgPen {
   constructor() {
