@@ -19,13 +19,17 @@ class RowSheet extends Sheet {
 class RowsPanel {
   constructor(root) {
     this.root = root;
+    this.resized = onNewWidth(root, () => this.draw());
+    this.stop = new AbortController();
+    const fold = root.getRootNode().host?.closest("details");
+    fold?.addEventListener("toggle", () => this.late && this.draw(), { signal: this.stop.signal });
+  }
+
+  build() {
     this.buildPieces();
     this.buildMerges();
     this.buildStrips();
     this.buildNumbers();
-    this.resized = onNewWidth(root, () => this.draw());
-    this.opened = new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && this.late && this.draw());
-    this.opened.observe(root);
   }
 
   buildPieces() {
@@ -107,6 +111,7 @@ class RowsPanel {
   draw() {
     this.late = !this.root.checkVisibility(); // under a closed heading
     if (!this.header || this.late) return;
+    if (!this.chips) this.build();
     const { ids, vocabulary, width } = this.header, word = this.word();
     for (const part of [this.strips, this.numbers]) part.hidden = !ids.length;
     this.merges.hidden = !word;
@@ -155,7 +160,8 @@ class RowsPanel {
     let spans = Array(symbols).fill(1);
     steps.forEach(({ rank, at, pieces: now }, step) => {
       if (at !== null) spans = spans.toSpliced(at, 2, spans[at] + spans[at + 1]);
-      const kind = (i) => (i === at ? "new" : step === steps.length - 1 && first + i === this.at ? "now" : "");
+      const last = step === steps.length - 1;
+      const kind = (i) => `${i === at ? "new" : ""} ${last && end - first > 1 && first + i === this.at ? "now" : ""}`;
       this.rung(step ? `merge ${(rank + 1).toLocaleString("en")}` : spelled.length ? "in bytes" : "characters", now.map((piece, i) => ({ text: piece, span: spans[i], kind: kind(i) })));
     });
     this.mergesNote.textContent = steps.length
@@ -230,7 +236,7 @@ class RowsPanel {
 
   destroy() {
     this.resized.disconnect();
-    this.opened.disconnect();
+    this.stop.abort();
   }
 }
 

@@ -168,6 +168,17 @@ def test_a_narrow_model_without_scale_and_positions() -> None:
     np.testing.assert_array_equal(arrays["tokens"], arrays["looked_up"])
 
 
+def test_pieces_of_a_converted_model_show_their_spaces_and_no_merges() -> None:
+    learned = [("▁", -3.0), ("▁cat", -1.0), ("s", -2.0)]
+    definition = PieceTokenizer.define(learned, b"", True, True, ["<unk>", *(piece for piece, _ in learned)])
+    checkpoint = replace(translator(), tokenizer=PieceTokenizer(definition, 64))
+    header, arrays = unpack(panel_data(checkpoint, checkpoint.tokenizer.encode("cats")))
+    assert header["pieces"] == [" cat", "s", "<eos>"]
+    assert header["words"] == [[0, 2], [2, 3]]
+    assert (header["merging"], header["merges"]) == ([], 0)
+    assert arrays["stream"].shape == (3, 14)
+
+
 @pytest.mark.parametrize("task_name", TASKS)
 def test_every_task_has_a_block(task_name: str) -> None:
     checkpoint = shipped(checkpoint_name(task_name, 64, 4))
