@@ -13,7 +13,7 @@ from app.attention_state import FIELDS, View, checked, from_link, snapped, withi
 from app.attention_words import shape_of_weights, stages, status, whose
 from app.decoding import word_labels
 from app.live import attention_panel, pack
-from app.models import TRANSLATION, chosen, kind_of, trained, translation, untrained
+from app.models import TRANSLATION, added, chosen, kind_of, trained, translation, untrained
 from app.runtime import prepare
 from app.text import literal
 from transformer import Task, TransformerConfig
@@ -116,7 +116,8 @@ def panel_data(task: Task, src: list[int], wish: Mapping[str, Any], model_id: st
         "most": most_of(view, (own or chosen(kind)).config),
         "causal": view.kind == "decoder",
         "trained": checkpoint is not None,
-        "status": whose(own, checkpoint) + status(checkpoint, model, task, view),
+        "status": whose(own, checkpoint, model_id if model_id in added(kind) else "your model")
+        + status(checkpoint, model, task, view),
         "snapped": said,
         "shapes": {
             "weights": shape_of_weights(shown["weights"].shape),

@@ -38,13 +38,13 @@ def status(checkpoint: Checkpoint | None, model: Transformer, task: Task, view: 
     )
 
 
-def whose(own: Checkpoint | None, shown: Checkpoint | None) -> str:
-    """Whether the person's own model is on screen, and where it would be; "" if none is chosen."""
+def whose(own: Checkpoint | None, shown: Checkpoint | None, name: str = "your model") -> str:
+    """Whether the model that was chosen is on screen, and where it would be; "" if none is chosen."""
     if own is None:
         return ""
     config = own.config
     sizes = f"d_model {config.d_model}, {config.n_heads} heads, d_k {config.head_width}"
-    return "Your model. " if shown is own else f"Not your model, which has {sizes}. "
+    return f"{name[0].upper()}{name[1:]}. " if shown is own else f"Not {name}, which has {sizes}. "
 
 
 def shape_of_weights(shape: tuple[int, ...]) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from app import rows_view
 from app.decoding import frames, run_decoding
 from app.live import decode_player
 from app.models import attribution, chosen, describe, kind_of
@@ -40,6 +41,7 @@ def show(task: Task, src: list[int], model_id: str = "") -> None:
         f"{describe(checkpoint)} {n_tokens} tokens took {1000 * decoding.seconds:.0f} ms with a KV cache; "
         f"without one the tokens are the same and no logit differs by more than {decoding.cache_difference:.1e}."
     )
+    rows_view.show(checkpoint, src)
     if said := attribution(checkpoint):
         st.caption(literal(f"Trained on sentences of {said}."))
 

@@ -10,6 +10,7 @@ from .empty_rows import MASKED_SOFTMAXES, weights_and_gradients
 from .expected import expected_entropy, expected_largest, expected_slope, expected_trace, median_slope
 from .leak import leak
 from .masks import causal_mask, padding_mask
+from .merging import MergeStep, merge_steps
 from .model import Transformer
 from .order import (
     added_scores,
@@ -64,6 +65,7 @@ __all__ = [
     "GeneratedTask",
     "KVCache",
     "MarianTask",
+    "MergeStep",
     "MultiHeadAttention",
     "NumberTask",
     "PieceTokenizer",
@@ -106,6 +108,7 @@ __all__ = [
     "load_checkpoint",
     "load_training",
     "median_slope",
+    "merge_steps",
     "nearest_positions",
     "padding_mask",
     "permuted_outputs",

@@ -118,6 +118,10 @@ class PieceTokenizer(Tokenizer):
             raise ValueError(f"{len(ids):,} tokens are too many: this model takes at most {self.max_tokens}.")
         return ids
 
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        symbols = (*SPECIAL_TOKENS, *self._defined["symbols"])
+        return [symbols[i].replace(SPACE, " ") for i, _ in zip(ids, self.labels(ids), strict=True)]
+
     def unfamiliar(self, ids: Iterable[int]) -> int:
         """How many are unknown."""
         return sum(i == UNK for i in ids)

@@ -3,13 +3,14 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Subwords
 
+from .merging import MergeStep, merge_steps
 from .tokenizer import INSIDE, SPECIAL_TOKENS, Tokenizer
 
 _BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
@@ -82,6 +83,36 @@ class SubwordTokenizer(Tokenizer):
         if len(ids) > self.max_tokens:
             raise ValueError(f"{len(ids):,} tokens are too many: this model takes at most {self.max_tokens}.")
         return ids
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        self.labels(ids)  # refuses an unknown id
+        return [self._subwords.id_to_token(i) for i in ids]
+
+    @property
+    def n_merges(self) -> int:
+        """How many merges were learned."""
+        return len(self._ranks)
+
+    def stretches(self, text: str) -> list[str]:
+        """What merges never cross, in order: words with the space before them, digits, signs."""
+        text, cutter = normalise(text), self._subwords.pre_tokenizer
+        if not text or cutter is None:
+            return [" " + text] if text else []
+        return [stretch for stretch, _ in cutter.pre_tokenize_str(" " + text)]
+
+    def merges(self, stretch: str) -> list[MergeStep]:
+        """How a stretch comes by its pieces, from characters, or bytes of those too rare, to what ``encode`` gives."""
+        return merge_steps([symbol for character in stretch for symbol in self.spelled(character)], self._ranks)
+
+    def spelled(self, character: str) -> list[str]:
+        """What a character is before any merge: itself, or its bytes where it is too rare for the vocabulary."""
+        known = self._subwords.token_to_id(character) is not None
+        return [character] if known else [_BYTES[byte] for byte in character.encode()]
+
+    @cached_property
+    def _ranks(self) -> dict[tuple[str, str], int]:
+        learned = json.loads(self._subwords.to_str())["model"].get("merges", [])
+        return {(left, right): rank for rank, (left, right) in enumerate(learned)}
 
     def unfamiliar(self, ids: Iterable[int]) -> int:
         """How many are single bytes: parts of characters that were too rare for the vocabulary."""

@@ -61,6 +61,13 @@ class Tokenizer(ABC):
                 found.append(range(i, i + 1))
         return found
 
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Each piece as it stands in a text, with the space that belongs to it; symbols are their labels.
+
+        Raises ValueError for an unknown id.
+        """
+        return self.labels(ids)
+
     def _continues(self, before: int, piece: int) -> bool:
         """Whether a piece goes on with the word of the piece before it."""
         earlier, label = self.labels((before, piece))

@@ -162,7 +162,7 @@ def test_a_converted_model_is_shown_like_the_shipped_one(beside: Path, tmp_path_
     assert convert([str(folder), str(beside / "opus.safetensors"), "--title", "English to French"]) == 0
     task, text = task_of(TRANSLATION, "opus"), "The cat sees the tea."
     header, arrays = shown({"d_model": 14, "heads": 7, "words": True}, text, "opus")
-    assert header["status"].startswith("Your model. Trained, not measured.")
+    assert header["status"].startswith("Opus. Trained, not measured.")
     assert "".join(header["words"]["columns"]).replace("<eos>", "") == text.replace(" ", "")
     assert len(header["words"]["columns"]) < len(task.tokenizer.encode(text))
     src = task.tokenizer.encode(text)

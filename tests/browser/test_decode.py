@@ -236,6 +236,7 @@ def test_hovering_reads_a_weight(page: Page) -> None:
     open_page(page, "/?task=Reverse")
     press(page, "Run to end")
     canvas = page.locator(".cross canvas")
+    canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] - 20)
     expect(page.locator(".foot")).to_contain_text("layer 2, head 4")
@@ -246,11 +247,13 @@ def test_every_picture_has_a_text_alternative(page: Page) -> None:
     pictures = page.get_by_role("img").filter(has_not=page.locator("svg"))
     labels = [label for label in pictures.evaluate_all("all => all.map(e => e.getAttribute('aria-label'))") if label]
     assert [label.split(":")[0] for label in labels] == [
+        "Alignment",
         "Cross-attention",
         "Encoder self-attention",
         "Decoder self-attention",
     ]
-    assert "Row 6: layer 1 head 1 most at 6, position 6" in labels[0]
+    assert "Row 6: layer 1 head 1 most at 6, position 6" in labels[1]
+    assert "as lines: 6 most at 6" in labels[0]
 
 
 @pytest.mark.parametrize(
