@@ -69,4 +69,4 @@ train_panel = _component("train_panel", (*_CHARTS, "train.js"), ("live.css", "co
 _BREAKING = ("live.css", "controls.css", "broken.css", "gradients.css")
 broken_panel = _component("broken_panel", (*_CHARTS, "broken.js", "broken_run.js"), _BREAKING)
 gradients_panel = _component("gradients_panel", (*_CHARTS, "gradients.js"), _BREAKING)
-rows_panel = _component("rows_panel", (*_DRAWING, "panel.js", "sheet.js", "rows.js"), ("live.css", "rows.css"))
+rows_panel = _component("rows_panel", (*_SHEETS, "rows.js"), ("live.css", "rows.css"))
