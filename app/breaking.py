@@ -22,7 +22,7 @@ from app.answers import address
 from app.setup import ROOT
 
 AT_ONCE = 2  # runs of all people together
-UNASKED = 15.0  # seconds without a question after which a run ends
+UNASKED = 60.0  # seconds without a question after which a run ends
 KEPT = 20  # finished runs whose lines can still be read
 HIGHEST_SEED = 9999
 

@@ -264,7 +264,9 @@ def test_sizes_of_tokens_and_positions(page: Page) -> None:
     expect(page.locator(".line.trained")).to_have_count(7)
     drag(page, "embedding width", 1.0)
     expect(page.locator(".bars")).to_have_attribute("data-v", "512")
-    rows = [row.split("\n") for row in page.locator(".line:not(.head)").all_inner_texts()]
+    # In one go: the lines are laid anew with each answer.
+    lines = "table => Array.from(table.querySelectorAll('.line:not(.head)'), (row) => row.innerText)"
+    rows = [row.split("\n") for row in page.locator(".bars").evaluate(lines)]
     expected = sizes(512, 5_000)
     assert [float(row[-3]) for row in rows] == pytest.approx(expected["measured"], rel=5e-3)
     assert rows[0][-1] == "32.0"
