@@ -111,11 +111,18 @@ class AttentionPanel extends LivePanel {
     });
   }
 
+  // What gave way to a choice is told until the next one, though the view asked for from then on is a possible one.
+  wish(change) {
+    this.gaveWay = "";
+    super.wish(change);
+  }
+
   choose(change) {
     super.choose({ ...change, moved: change.d_k === null ? "d_model" : this.view.moved });
   }
 
   show(settled) {
+    this.gaveWay = this.header.snapped || this.gaveWay;
     if (settled) this.setControls();
     // What the eye is on is drawn at once; the rest a few times a second while a slider moves, and when it rests.
     this.drawOverview();
@@ -162,10 +169,10 @@ class AttentionPanel extends LivePanel {
 
   drawRest() {
     this.restDrawn = performance.now();
-    const { view, words, trained, status, snapped, causal } = this.header, { rows, columns } = words ?? this.header;
+    const { view, words, trained, status, causal } = this.header, { rows, columns } = words ?? this.header;
     this.root.classList.toggle("untrained", !trained);
     this.status.textContent = status;
-    this.snap.textContent = snapped;
+    this.snap.textContent = this.gaveWay || "";
     this.showKind(view.kind);
     this.masked.disabled = !causal;
 

@@ -114,6 +114,8 @@ def test_an_impossible_pair_snaps_and_says_so(page: Page) -> None:
     slider(page, "heads").focus()
     slider(page, "heads").press("ArrowLeft")
     expect_value(page, "3")
+    page.wait_for_url("**/attention?*d_model=72*")  # and it stays when the page has kept what was chosen
+    settle(page)
     expect(page.locator(".snap")).to_have_text("3 heads do not divide d_model 64: d_model is 72.")
     assert slider(page, "d_model").input_value() == "72"
 
@@ -211,7 +213,7 @@ def test_the_link_holds_the_view_and_survives_a_reload_and_another_page(page: Pa
 def test_nonsense_in_a_link_is_explained(page: Page) -> None:
     open_page(page, "/attention?d_model=9999&kind=%3Cb%3E&task=Reverse")
     expect(page.get_by_test_id("stAlert")).to_contain_text("d_model is '9999' in the link; showing 512.")
-    expect(slider(page, "d_model")).to_have_value("128")
+    expect(slider(page, "d_model")).to_have_value("512")
 
 
 def test_keys_walk_over_cells_and_read_them(page: Page) -> None:
