@@ -90,7 +90,7 @@ def test_nonsense_in_a_link_is_explained(page: Page) -> None:
 
 
 def test_a_training_is_watched_survives_a_reload_and_is_stopped(page: Page) -> None:
-    open_break(page, "?part=warmup")  # a deep one, so that it does not end before it is stopped
+    open_break(page, "?part=pre-ln")  # the deepest, so that it does not end before it is stopped
     page.get_by_label("seed").fill("5")
     page.get_by_role("button", name="Train it before my eyes").click()
     status = page.locator(".breakit .live .status")
