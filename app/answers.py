@@ -16,6 +16,7 @@ from starlette.routing import Route
 # What answers: module:function, called with task, source and wish, gives the block. One that can show a person's own
 # model puts its id into the block's "ask", and is given it back as a fourth argument.
 PANELS = {
+    "decode": "app.decode_view:panel_block",
     "attention": "app.attention_view:panel_block",
     "masks": "app.masks_block:panel_block",
     "positions": "app.positions_view:panel_data",
@@ -28,7 +29,7 @@ PANELS = {
     "train": "app.train_view:panel_block",
     "gradients": "app.gradients_view:panel_data",
 }
-OWN_MODELS = ("attention", "masks", "order", "schemes", "sizes", "own")
+OWN_MODELS = ("decode", "attention", "masks", "order", "schemes", "sizes", "own")
 
 
 def address(panel: str) -> str:

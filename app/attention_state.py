@@ -9,7 +9,7 @@ from app.attention_run import KINDS, WhatIf
 
 WIDTHS = range(8, 513, 8)
 HEADS = range(1, 17)
-MEANS = {"head": "this head", "layer": "mean of the layer", "all": "mean of all"}
+MEANS = ("head", "layer", "all")  # of the layer, of all layers and heads
 HEAD_WIDTHS = range(1, 129)
 
 
@@ -17,7 +17,7 @@ HEAD_WIDTHS = range(1, 129)
 class View:
     """The choices of one person. d_k None means d_model / heads; layer, head and query count from 0.
 
-    words: pieces are joined to words; mean: whose weights are drawn as lines, a key of MEANS.
+    words: pieces are joined to words; mean: whose weights are drawn as lines, one of MEANS.
     """
 
     d_model: int = 64
@@ -103,7 +103,7 @@ def checked(values: Mapping[str, Any], default: View | None = None) -> View:
         masked=values.get("masked") is not False,
         temperature=min(max(float(temperature), 0.25), 4.0) if fine else default.temperature,
         words=values.get("words") is True,
-        mean=values["mean"] if values.get("mean") in list(MEANS) else default.mean,
+        mean=values["mean"] if values.get("mean") in MEANS else default.mean,
     )
 
 

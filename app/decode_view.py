@@ -6,12 +6,13 @@ from typing import Any
 import streamlit as st
 
 from app import rows_view
-from app.decoding import frames, run_decoding
+from app.answers import asked_about
+from app.decoding import Decoding, frames, run_decoding
 from app.live import decode_player
 from app.models import attribution, chosen, describe, kind_of
 from app.runtime import prepare
 from app.text import literal
-from transformer import Task
+from transformer import Checkpoint, Task
 
 KEY, LINKED = "player", "player-linked-branch"
 STEP, TAKE = "step", "take"  # in the link: tokens written, and ids that were taken in place of the model's own
@@ -20,30 +21,47 @@ STEP, TAKE = "step", "take"  # in the link: tokens written, and ids that were ta
 def show(task: Task, src: list[int], model_id: str = "") -> None:
     """Decode ids with the chosen model and let the player step through it; a candidate chosen there branches it."""
     prepare()
-    checkpoint = chosen(kind_of(task), model_id)
-    # A model that does not stop by itself is stopped here.
-    limit = min(max(2 * len(src), task.max_target) + 2, checkpoint.config.max_len)
-    labels = checkpoint.tokenizer.labels(src)
+    labels = task.tokenizer.labels(src)
     linked = st.session_state.setdefault(
         LINKED, {"source": labels, "tokens": whole_numbers(st.query_params.get(TAKE, ""))}
     )
     branch = (st.session_state.get(KEY) or {}).get("branch") or linked
-    forced = branch_tokens(branch, labels, checkpoint.config.tgt_vocab_size)[:limit]
-    decoding = run_decoding(checkpoint, src, forced, limit)
+    checkpoint, decoding = _decoded(task, src, branch, model_id)
+    forced = decoding.forced
     step = next(iter(whole_numbers(st.query_params.get(STEP, ""))), len(forced) or None)
-    decode_player(key=KEY, data=frames(decoding, checkpoint, step), on_branch_change=lambda: None)
+    data = frames(decoding, checkpoint, step, _ask(task, src, model_id))
+    decode_player(key=KEY, data=data, on_branch_change=lambda: None)
     if forced:
         st.query_params[TAKE] = "-".join(map(str, forced))
     elif TAKE in st.query_params:
         del st.query_params[TAKE]
     n_tokens = len(decoding.tokens)
     st.caption(
-        f"{describe(checkpoint)} {n_tokens} tokens took {1000 * decoding.seconds:.0f} ms with a KV cache; "
-        f"without one the tokens are the same and no logit differs by more than {decoding.cache_difference:.1e}."
+        f"{describe(checkpoint)} {n_tokens} tokens took {1000 * decoding.seconds:.0f} ms with a KV cache; in one pass "
+        f"over all of them without it no logit differs by more than {decoding.cache_difference:.1e}."
     )
     rows_view.show(checkpoint, src)
     if said := attribution(checkpoint):
         st.caption(literal(f"Trained on sentences of {said}."))
+
+
+def panel_block(task: Task, src: list[int], wish: dict[str, Any], model_id: str = "") -> bytes:
+    """The block of a branch, asked for when a candidate is taken: {"tokens": ids}. The page runs after it."""
+    branch = {"source": task.tokenizer.labels(src), "tokens": wish.get("tokens")}
+    checkpoint, decoding = _decoded(task, src, branch, model_id)
+    return frames(decoding, checkpoint, len(decoding.forced) or None, _ask(task, src, model_id))
+
+
+def _decoded(task: Task, src: list[int], branch: Any, model_id: str) -> tuple[Checkpoint, Decoding]:
+    checkpoint = chosen(kind_of(task), model_id)
+    # A model that does not stop by itself is stopped here.
+    limit = min(max(2 * len(src), task.max_target) + 2, checkpoint.config.max_len)
+    forced = branch_tokens(branch, checkpoint.tokenizer.labels(src), checkpoint.config.tgt_vocab_size)[:limit]
+    return checkpoint, run_decoding(checkpoint, src, forced, limit)
+
+
+def _ask(task: Task, src: list[int], model_id: str) -> dict[str, Any]:
+    return {**asked_about("decode", kind_of(task), src), "model": model_id}
 
 
 def branch_tokens(branch: Any, source: list[str], vocab_size: int) -> list[int]:

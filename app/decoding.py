@@ -18,6 +18,7 @@ from transformer import (
     Tokenizer,
     Trace,
     Transformer,
+    causal_mask,
     greedy_decode,
     join_pieces,
     with_means,
@@ -33,7 +34,8 @@ class Decoding:
     encoder (L, H, S, S), self_attention (L, H, T, T) and cross_attention (L, H, T, S) hold the weights
     of every layer and head; row t of the decoder's belongs to the step that wrote token t, and keys
     after t, which no mask lets it see, are 0. cache_difference is the largest difference of a logit
-    from the same decode without a KV cache; seconds is what the decode with the cache took, the encoder not counted.
+    from one pass over the whole target without a KV cache; seconds is what the decode took, the encoder
+    not counted.
     """
 
     src: list[int]
@@ -57,16 +59,11 @@ def run_decoding(checkpoint: Checkpoint, src: list[int], forced: list[int], max_
     forced_row = torch.tensor(forced, dtype=torch.long).unsqueeze(0)
     memory, encoder = _encoded(model, tuple(src))
     started = time.perf_counter()
-
-    def decode(use_cache: bool) -> list[DecodeStep]:
-        steps = greedy_decode(model, src_row, max_new_tokens, memory=memory, forced=forced_row, use_cache=use_cache)
-        return list(steps)
-
-    steps = decode(use_cache=True)
+    steps = list(greedy_decode(model, src_row, max_new_tokens, memory=memory, forced=forced_row))
     seconds = time.perf_counter() - started
-    differences = [
-        (a.logits - b.logits).abs().max().item() for a, b in zip(steps, decode(use_cache=False), strict=True)
-    ]
+    read = torch.tensor([[checkpoint.tokenizer.bos_id, *(int(step.token) for step in steps[:-1])]])
+    with torch.no_grad():
+        whole = model.project(model.decode(read, memory, causal_mask(read.shape[1])))
     return Decoding(
         src=src,
         forced=forced,
@@ -74,12 +71,12 @@ def run_decoding(checkpoint: Checkpoint, src: list[int], forced: list[int], max_
         encoder=encoder,
         self_attention=_rows(steps, "self", len(steps)),
         cross_attention=_rows(steps, "cross", len(src)),
-        cache_difference=max(differences),
+        cache_difference=(torch.stack([step.logits for step in steps], dim=1) - whole).abs().max().item(),
         seconds=seconds,
     )
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _encoded(model: Transformer, src: tuple[int, ...]) -> tuple[Tensor, np.ndarray]:
     """The encoder's output (1, S, d_model) and its weights (L, H, S, S), computed once for a source, whatever is
     decoded from it.
@@ -107,8 +104,13 @@ def opens_at(decoding: Decoding, checkpoint: Checkpoint) -> int:
     return len(decoding.tokens) if kind_of(checkpoint.task) == TRANSLATION else 1
 
 
-def frames(decoding: Decoding, checkpoint: Checkpoint, step: int | None = None) -> bytes:
-    """The decode as one block for the player, which opens at a step: labels in the header, numbers as float32."""
+def frames(
+    decoding: Decoding, checkpoint: Checkpoint, step: int | None = None, ask: dict[str, Any] | None = None
+) -> bytes:
+    """The decode as one block for the player, which opens at a step: labels in the header, numbers as float32.
+
+    ask says where and with what the player asks for a branch.
+    """
     tokenizer, steps, opens = checkpoint.tokenizer, decoding.steps, opens_at(decoding, checkpoint)
     n_candidates = min(N_CANDIDATES, tokenizer.vocab_size)
     candidates = [step.candidates[0, :n_candidates].tolist() for step in steps]
@@ -118,6 +120,7 @@ def frames(decoding: Decoding, checkpoint: Checkpoint, step: int | None = None) 
         expected, why = None, str(error)
     written = [token for token in decoding.tokens if token != tokenizer.eos_id]
     header = {
+        "ask": ask,
         "source": tokenizer.labels(decoding.src),
         "written": tokenizer.labels(decoding.tokens),
         "read": tokenizer.labels([tokenizer.bos_id, *decoding.tokens[:-1]]),

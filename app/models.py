@@ -121,7 +121,7 @@ def translation(checkpoint: Checkpoint, src: list[int]) -> list[int]:
     return list(_translation(checkpoint.model, tuple(src), min(2 * len(src) + 8, checkpoint.config.max_len)))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _translation(model: Transformer, src: tuple[int, ...], limit: int) -> tuple[int, ...]:
     steps = greedy_decode(model, torch.tensor([src], dtype=torch.long), limit)
     return tuple(i for step in steps if (i := int(step.token)) != EOS)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from transformer import ResidualSite, SubwordTokenizer, Tokenizer, Trace, Transformer
+from transformer import SubwordTokenizer, Tokenizer, Transformer
 
 MOST_SYMBOLS = 40  # of a word whose merges are told
 
@@ -18,7 +18,7 @@ class Rows:
 
     tokens     (S, d_model), rows of the embedding matrix, scaled as the model does.
     positions  (S, d_model), or None where the model adds none.
-    stream     (S, d_model), x_0 as a pass through the encoder recorded it.
+    stream     (S, d_model), x_0 as the encoder is given it.
     residual   the largest difference between their sum and x_0.
     """
 
@@ -30,10 +30,9 @@ class Rows:
 
 @torch.no_grad()
 def rows(model: Transformer, src: Sequence[int]) -> Rows:
-    """Run the encoder on the source, and look up the same rows beside it."""
-    ids, trace = torch.tensor([src], dtype=torch.int64), Trace()
-    model.encode(ids, trace=trace)
-    stream = trace.residual[ResidualSite("encoder", 0, "embedding")][0]
+    """The encoder's input for a source, and the two rows of each piece looked up beside it."""
+    ids = torch.tensor([src], dtype=torch.int64)
+    stream = model.src_embedding(ids, 0, model.positions, None)[0]
     tokens, positions = model.src_embedding.parts(ids, 0, model.positions)
     summed = tokens[0] if positions is None else tokens[0] + positions
     residual = (summed - stream).abs().max().item() if src else 0.0

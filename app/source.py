@@ -9,6 +9,7 @@ from transformer import TASKS, Task
 
 # At most twice what the model was trained on: far enough to see it fail, short enough to be read.
 STRETCH = 2
+MOST_TOKENS = 64  # more, side by side for every head, are a few pixels each
 MOST_CHARACTERS = 400
 
 
@@ -139,7 +140,7 @@ def _keep_in_link(key: str, value: str, linked: str | None) -> None:
 
 def within_reach(task: Task, ids: list[int]) -> list[int]:
     """The ids, if the pages can show so many; else ValueError with both numbers."""
-    most = min(STRETCH * task.max_source, 64)
+    most = min(STRETCH * task.max_source, MOST_TOKENS)
     if len(ids) > most:
         raise ValueError(f"{len(ids)} tokens are too many: up to {most} can be shown.")
     return ids

@@ -196,11 +196,17 @@ class Player {
     this.drawBar();
   }
 
-  // Take these tokens first and let the model go on from there; none: all its own.
-  branch(tokens) {
+  // Take these tokens first and let the model go on from there; none: all its own. It is answered without a run of
+  // the page, which then keeps the branch in its link.
+  async branch(tokens) {
     this.pause();
+    const { source, ask: { at, ...question } } = this.data, branch = (this.asked = { source, tokens });
     this.step = Math.max(1, tokens.length);
-    this.send("branch", { source: this.data.source, tokens });
+    const answer = await fetch(`${at}?q=${encodeURIComponent(JSON.stringify({ ...question, wish: { tokens } }))}`).catch(() => null);
+    const block = answer?.ok ? new Uint8Array(await answer.arrayBuffer()) : null;
+    if (branch !== this.asked) return; // another one has been asked for meanwhile
+    if (block && this.data.source.join(" ") === source.join(" ")) this.show(block);
+    this.send("branch", branch);
   }
 
   // A step changes one row or some, and nothing in the encoder's picture; a new width, source or theme changes all.

@@ -39,7 +39,7 @@ def until(true: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
-        time.sleep(0.05)
+        time.sleep(0.05)  # looks again; it is over with the condition
 
 
 def begin(client: TestClient, part: str = "causal", seed: int = 0) -> str:

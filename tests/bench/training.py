@@ -44,7 +44,7 @@ def started(url: str, **view: Any) -> str:
 
 def until(url: str, run: str, names: tuple[str, ...]) -> dict[str, Any]:
     while (state := standing(url, run))["name"] not in names:
-        time.sleep(0.05)
+        time.sleep(0.05)  # as fine as the figure that is told
     return state
 
 
@@ -72,7 +72,7 @@ def stop(url: str, times: int) -> None:
     for _ in range(times):
         run = started(url, steps=2000)
         until(url, run, ("running",))
-        time.sleep(random.random() * 2)
+        time.sleep(random.random() * 2)  # a stop falls anywhere in the training
         began = time.perf_counter()
         post(f"{url}/training/{run}", {"do": "stop"})
         until(url, run, REST)
@@ -91,7 +91,7 @@ def soak(url: str, people: int, minutes: float, pid: int | None) -> None:
                 run = started(url, d_model=draw.choice([8, 16, 32, 64]), heads=2, steps=300, seed=draw.randrange(1000))
                 leaves = time.monotonic() + draw.uniform(2, 40)
                 while time.monotonic() < min(leaves, ends) and standing(url, run)["name"] not in REST:
-                    time.sleep(0.25)
+                    time.sleep(0.25)  # as often as a page asks
                 post(f"{url}/training/{run}", {"do": draw.choice(["stop", "pause"])})
                 done[i] += 1
             except (urllib.error.URLError, TimeoutError) as error:
@@ -105,7 +105,7 @@ def soak(url: str, people: int, minutes: float, pid: int | None) -> None:
             workers = children(pid)
             memory = f"{resident(pid):.0f} MB, {len(workers)} workers {sum(map(resident, workers)):.0f} MB"
             print(f"{ends - time.monotonic():6.0f} s left: server {memory}, {sum(done)} trainings", flush=True)
-        time.sleep(15)
+        time.sleep(15)  # between two lines of the table
     print(f"{sum(done)} trainings by {people} people; troubles: {troubles or 'none'}")
 
 

@@ -20,6 +20,14 @@ from transformer import Checkpoint, greedy_decode, load_checkpoint
 from transformer.translation.evaluate import translate
 from transformer.zoo import CHECKPOINTS
 
+# In the browser: from a click on the second candidate to the frame in which it stands written, in ms.
+CLICK = """(root) => new Promise((found) => {
+  const began = performance.now(), look = () =>
+    root.querySelector(".token.chosen") ? found(performance.now() - began) : requestAnimationFrame(look);
+  root.querySelectorAll("ol button")[1].click();
+  look();
+})"""
+
 
 def median_ms(act: Callable[[], object], times: int = 9) -> float:
     taken = []
@@ -56,12 +64,7 @@ def page(window: Page, checkpoint: Checkpoint) -> None:
         expect(window.locator(".player .text")).to_have_text(text)
         taken.append(1000 * (time.perf_counter() - started))
         window.get_by_role("button", name="Restart", exact=True).click()
-        second = window.locator("ol button").nth(1)
-        label = second.locator(".label").inner_text()
-        started = time.perf_counter()
-        second.click()
-        expect(window.locator(".token.chosen")).to_have_text(label)
-        branches.append(1000 * (time.perf_counter() - started))
+        branches.append(window.locator(".player").evaluate(CLICK))
         window.get_by_role("button", name="Back to the model's own choice").click()
         expect(window.locator(".token.chosen")).to_have_count(0)
     for name, times in (("a typed sentence", taken), ("a branch", branches)):

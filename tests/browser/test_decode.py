@@ -153,6 +153,22 @@ def test_another_candidate_is_a_branch(page: Page) -> None:
     assert output(page) == ["6", "5", "4", "7", "11", "3", "<eos>"]
 
 
+def test_a_branch_needs_no_run_of_the_page_and_comes_by_one_where_it_must(browser, app_url: str) -> None:
+    page = browser.new_page(base_url=app_url)  # the page fixture would not bear the lost question in the console
+    open_page(page, "/?task=Reverse")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/live/decode" in request.url else None)
+    page.locator("ol button").nth(1).click()
+    expect(page.locator(".token.chosen")).to_have_count(1)
+    assert len(asked) == 1
+    page.get_by_role("button", name="Back to the model's own choice").click()
+    expect(page.locator(".token.chosen")).to_have_count(0)
+    page.route("**/live/decode?*", lambda route: route.abort())
+    page.locator("ol button").nth(1).click()
+    expect(page.locator(".token.chosen")).to_have_count(1)
+    page.wait_for_url("**/?*take=*")
+
+
 @pytest.mark.parametrize(
     ("text", "written"),
     [("", ["<eos>"]), ("7", ["7", "<eos>"]), ("3 4 5 6 7 8 9 10", ["10", "9", "8", "7", "6", "5", "4", "3", "<eos>"])],

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,24 +12,13 @@ from playwright.sync_api import Page, expect
 from app.masks_run import masks, records, run, sentences, with_companions
 from app.positions_order import reordered
 from app.saturation_run import NUMBERS, of_sequence
+from tests.app.test_own_pages import CONFIG as ODD
 from tests.browser.conftest import open_page, settle
 from transformer import ReversalTask, Trace, Transformer, TransformerConfig, save_checkpoint
 
 SRC = [3, 11, 7, 4, 5, 6]
 TASK = ReversalTask()
-CONFIG = TransformerConfig(
-    src_vocab_size=12,
-    tgt_vocab_size=12,
-    d_model=22,
-    n_heads=3,
-    d_head=6,
-    d_ff=13,
-    n_encoder_layers=1,
-    n_decoder_layers=2,
-    max_len=23,
-    dropout=0.0,
-    positional="rotary",
-)
+CONFIG = replace(ODD, d_head=6, positional="rotary")
 LABEL = "Yours: uploaded, d_model 22, 3 heads, 1 + 2 layers"
 STATUS = "Your model: 1 + 2 layers, d_model 22, 3 heads of d_k 6"
 
